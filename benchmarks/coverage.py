@@ -17,7 +17,7 @@ import time
 import numpy as np
 from scipy import special
 
-from gpt1.results.intervals import LEVEL, deviation_of, drawn_scores, holm, margin, p_value
+from gpt1.results.intervals import LEVEL, deviation_of, holm, margin, p_value, resampled_scores
 
 ROWS, TASKS, CLAIMS = 300, 8, 3
 PARTS = {"example": 0.5, "system": 0.2, "seed": 0.3}  # of an answer's variance
@@ -66,7 +66,7 @@ def simulated(
     for task in range(TASKS):
         chances = BASE[kind] + np.stack([one[task] for one in added]) / 100
         right = rights(generator, chances, cluster)
-        drawn.append(drawn_scores("accuracy", labels, right, clusters, seed=task))
+        drawn.append(resampled_scores("accuracy", labels, right, clusters, seed=task))
     found = {}
     for tasks in (3, TASKS):
         scores = np.array(drawn[:tasks])

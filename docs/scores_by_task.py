@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 import gpt1.results
-from gpt1.results.drawing import BLUE, GREY, ORANGE, panels, svg
+from gpt1.results.plotting import BLUE, GREY, ORANGE, panels, svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

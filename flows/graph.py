@@ -161,5 +161,5 @@ def seconds_left(
     """
     if set(unfinished) - set(seconds):
         return None
-    left = [max(seconds[name] - since.get(name, 0.0), 0.0) for name in unfinished]
-    return max(sum(left) / lanes, *left, 0.0)
+    remaining = [max(seconds[name] - since.get(name, 0.0), 0.0) for name in unfinished]
+    return max(sum(remaining) / lanes, *remaining, 0.0)

@@ -29,20 +29,20 @@ class Lanes:
     taken: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def of_machine(cls, asked: int | None = None) -> "Lanes":
+    def of_machine(cls, requested: int | None = None) -> "Lanes":
         """As many as cores and memory bear, or as `asked`; one where GPT1_PROCESSES gives a
         training all there is. No threads where GPT1_THREADS says them. A pre-training takes
         GPT1_PROCESSES GPUs, else as many as its batch can be shared among. Raises UserError.
         """
-        if asked is not None and asked < 1:
-            raise UserError(f"lanes: expected a number above 0, found {asked}")
+        if requested is not None and requested < 1:
+            raise UserError(f"lanes: expected a number above 0, found {requested}")
         gpus = visible_gpus()
         gpus = gpus[: usable_gpus()] if gpus else []  # which takes torch, and so a second
         params, processes = read_params(), setting("GPT1_PROCESSES") or ""
         several = processes not in ("", "1")
         training_bytes = PROCESS_BYTES + BYTES_A_PARAMETER * parameters(params, "transformer")
         bearable = int(memory_bytes() // training_bytes)
-        count = asked or (1 if several and not gpus else max(1, min(cores(), bearable)))
+        count = requested or (1 if several and not gpus else max(1, min(cores(), bearable)))
         threads = None if setting("GPT1_THREADS") else max(1, cores() // (len(gpus) or count))
         most = min(len(gpus), int(processes)) if processes.isdigit() else len(gpus)
         shared = (n for n in range(most, 0, -1) if not params.pretrain.batch_size % n)

@@ -47,8 +47,8 @@ def setup_environment(*, ctx: HookContext) -> SetupResult | None:
         try:
             return await read(client, full)
         except ObjectNotFound:
-            known = [one.name for one in await client.read_deployments()]
-            others = f"; {url} has those of {', '.join(sorted({*known}))}" if known else ""
+            deployed = [deployment.name for deployment in await client.read_deployments()]
+            others = f"; {url} has those of {', '.join(sorted({*deployed}))}" if deployed else ""
             sys.exit(f"error: {full} is no deployment: make serve in this folder makes it{others}")
 
     PrefectClient.read_deployment_by_name = by_bare_name  # type: ignore[method-assign,assignment]

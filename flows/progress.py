@@ -50,9 +50,9 @@ class Progress(Bar):
     def tick(self) -> None:
         """Show what is at work."""
         at_work = ", ".join(f"{name}{updates_of(name)}" for name in self.began)
-        self.update(self.shown, description=f"{(left := self.left())[2:]} {at_work}".strip())
+        self.update(self.shown, description=f"{(time_left := self.left())[2:]} {at_work}".strip())
         if self.disable and time.monotonic() - self.spoken > QUIET_SECONDS:
-            self.say(f"at work: {at_work} ({len(self.waiting)} to go{left})")
+            self.say(f"at work: {at_work} ({len(self.waiting)} to go{time_left})")
 
     def say(self, line: str) -> None:
         """A line above the bar."""

@@ -52,9 +52,9 @@ app = typer.Typer(
 )
 
 
-def show_version(asked: bool) -> None:
+def show_version(requested: bool) -> None:
     """Print the version and end, where it is asked for."""
-    if asked:
+    if requested:
         print(f"gpt1 {version('gpt1')}")
         raise typer.Exit
 

@@ -241,7 +241,7 @@ def drawn_logits(labels: np.ndarray, outputs: int, skill: float, seed: int) -> n
     return table.astype(np.float32)
 
 
-def write_drawn(
+def write_plot(
     tasks: tuple[str, ...],
     skills: dict[str, float],
     seeds: tuple[int, ...],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gpt1.results.intervals import LEVEL, deviation_of, drawn_scores, holm, margin, p_value
+from gpt1.results.intervals import LEVEL, deviation_of, holm, margin, p_value, resampled_scores
 from gpt1.tasks.metrics import METRICS, score
 
 
@@ -24,7 +24,7 @@ def test_the_first_draw_is_the_score_itself(metric):
             labels[:] = 1
         if rows == 1 and metric in ("pearson", "spearman"):
             continue  # undefined to scipy
-        found = drawn_scores(metric, labels, answers, np.arange(rows) // 3)[:, 0]
+        found = resampled_scores(metric, labels, answers, np.arange(rows) // 3)[:, 0]
         by_hand = [100 * score(metric, labels, one) for one in answers]
         assert found == pytest.approx(by_hand, abs=1e-9)
 
@@ -32,11 +32,11 @@ def test_the_first_draw_is_the_score_itself(metric):
 def test_draws_spread_as_the_binomial_does_and_more_where_clusters_agree():
     labels = np.ones(400, int)
     answers = (np.arange(400) < 300).astype(int)[None]
-    alone = drawn_scores("accuracy", labels, answers, np.arange(400))[0, 1:].std()
-    together = drawn_scores("accuracy", labels, answers, np.arange(400) // 10)[0, 1:].std()
+    alone = resampled_scores("accuracy", labels, answers, np.arange(400))[0, 1:].std()
+    together = resampled_scores("accuracy", labels, answers, np.arange(400) // 10)[0, 1:].std()
     assert alone == pytest.approx(100 * np.sqrt(0.75 * 0.25 / 400), rel=0.2)
     assert together == pytest.approx(100 * np.sqrt(0.75 * 0.25 / 40), rel=0.2)
-    one = drawn_scores("accuracy", labels, answers, np.zeros(400))[0, 1:]
+    one = resampled_scores("accuracy", labels, answers, np.zeros(400))[0, 1:]
     assert np.isnan(one).all(), "one cluster tells nothing of others"
 
 
@@ -79,7 +79,7 @@ def test_intervals_hold_the_true_number_and_alarms_are_rare(shared):
         depth = generator.random((3, 300, 1, 200))  # of an example, for both systems and all seeds
         answers = (depth + generator.random((2, *shape, 200))) / 2
         right, labels = answers < chance[..., None], np.ones(200, bool)
-        ours, theirs = drawn_scores("accuracy", labels, right, np.arange(200), seed=task)
+        ours, theirs = resampled_scores("accuracy", labels, right, np.arange(200), seed=task)
         drawn.append(ours - theirs)
     each = np.stack(drawn)  # [task, claim, run, seed, 1 + draws]
     value, deviation = each[..., 0].mean(axis=(0, 3)), deviation_of(each[..., 0])

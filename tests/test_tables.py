@@ -183,7 +183,7 @@ def write_run():
     values |= {"transfer": {"mnli": moved}, "zero_shot": {"sst2": {"train_rows": None, "rows": 9}}}
     Path("params.yaml").write_text(json.dumps(values))
     skills = {"full": 1.8} | dict(zip(VARIANTS, (0.3, 1.7, 0.9, 1.2, 1.1), strict=True))
-    made_results.write_drawn(tasks, skills, (0, 1, 2), 60)
+    made_results.write_plot(tasks, skills, (0, 1, 2), 60)
     shutil.copytree("data/ablate/embeddings_only-mnli", "data/transfer/mnli/layers-0")
     Path("data/prompt/sst2").mkdir(parents=True)
     np.savez("data/prompt/sst2/clusters.npz", dev=np.arange(9))

@@ -35,15 +35,15 @@ def plain(text: str) -> str:
     return "\n".join(map(printable, text.expandtabs().split("\n")))
 
 
-def perhaps(name: str, known: Iterable[str], section: str = "") -> str:
+def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
     """`; did you mean cola?` for a name that is close to a known one or short for it (lr for
     learning_rate), else nothing: to follow what a line says of a wrong name.
     """
     import difflib
 
     short = re.compile(".*".join(map(re.escape, name)))
-    near = difflib.get_close_matches(name, names := sorted(known), 1)
-    near += filter(short.match, names)
+    near = difflib.get_close_matches(name, sorted_names := sorted(candidates), 1)
+    near += filter(short.match, sorted_names)
     return f"; did you mean {section}{near[0]}?" if near else ""
 
 
@@ -105,7 +105,7 @@ def run_stage(main: Callable[[], None]) -> None:
         )
     except OSError as error:
         numbers = (*DISK_FULL, *FORBIDDEN)  # by its words, which copytree keeps of others alone
-        number = next((known for known in numbers if os.strerror(known) in str(error)), None)
+        number = next((code for code in numbers if os.strerror(code) in str(error)), None)
         if number is None:
             raise
         cannot, cure = (

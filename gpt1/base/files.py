@@ -181,7 +181,9 @@ def is_hidden(relative: PurePath) -> bool:
     """Whether a file is one that systems and editors keep for themselves, by any part of its path:
     .ipynb_checkpoints/a.txt, .Trash-1000/a.txt, __MACOSX/a.txt, ._a.txt, ~$a.txt.
     """
-    return any(part.startswith((".", "~$")) or part == "__MACOSX" for part in relative.parts)
+    return any(
+        component.startswith((".", "~$")) or component == "__MACOSX" for component in relative.parts
+    )
 
 
 def looks(paths: Sequence[str]) -> str:

@@ -27,16 +27,16 @@ def interrupts_held() -> Iterator[list[int]]:
 
     A blocked signal would not do: another thread takes it, and Python answers in the main one.
     """
-    asked: list[int] = []
+    signals: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or before is signal.SIG_IGN:
-        yield asked
+        yield signals
         return
-    signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
     try:
-        yield asked
+        yield signals
     finally:
         signal.signal(signal.SIGINT, before)
-        if asked and callable(before):
+        if signals and callable(before):
             before(signal.SIGINT, None)

@@ -19,7 +19,7 @@ Examples:
 
 
 def generate(
-    prompts: Annotated[list[str], typer.Argument(help="Texts to go on with.", show_default=False)],
+    prompts: Annotated[list[str], typer.Argument(help="Texts to continue.", show_default=False)],
     weights: Annotated[
         Path | None,
         option(f"A Transformer's weights: pre-trained, a snapshot, or imported. {OF_THE_FIRST}"),
@@ -28,35 +28,36 @@ def generate(
     tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most.")] = 40,
     beams: Annotated[int, typer.Option(min=1, help="Beam search with so many beams; 1: none.")] = 1,
     temperature: Annotated[
-        float | None, option("Draw each token, from logits / this.", min=1e-3)
+        float | None, option("Sample each token, from logits / this.", min=1e-3)
     ] = None,
-    top_k: Annotated[int | None, option("Draw among the so many likeliest.", min=1)] = None,
+    top_k: Annotated[int | None, option("Sample among this many likeliest tokens.", min=1)] = None,
     top_p: Annotated[
-        float | None, option("Draw among the likeliest that make up this share.", min=1e-9, max=1.0)
+        float | None,
+        option("Sample among the likeliest that make up this share.", min=1e-9, max=1.0),
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Texts for each prompt.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the sampling.")] = 0,
 ) -> None:
-    """Go on with texts by a pre-trained Transformer: the likeliest token each time, by beam search,
-    or drawn.
+    """Continue texts with a pre-trained Transformer: by the likeliest token, by beam search, or by
+    sampling.
 
-    Drawn where --temperature, --top-k, --top-p or several --samples ask for it. Texts are lower
-    case, words with blanks between, as the model reads and writes them; none goes past its context.
+    It samples where --temperature, --top-k, --top-p or several --samples are given. Texts are lower
+    case, with a blank between words, as the model reads and writes them; none exceeds its context.
     """
     from gpt1.base.errors import plain
     from gpt1.inference.generation import encode_prompt, go_on, load_language_model
     from gpt1.train import launch
 
-    asked = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    how: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    how["do_sample"] = bool(how) or (samples > 1 and beams == 1)
+    options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+    sampling: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    sampling["do_sample"] = bool(sampling) or (samples > 1 and beams == 1)
     machine = launch.read_machine()
     launch.prepare(machine)
     model = load_language_model(weights or first_weights(), vocabulary, machine.device)
     for prompt in prompts:
         ids = encode_prompt(model.vocabulary, prompt)
         counts = {"num_beams": max(beams, samples if beams > 1 else 1)}
-        texts = go_on(model, ids, tokens, seed, num_return_sequences=samples, **counts, **how)
+        texts = go_on(model, ids, tokens, seed, num_return_sequences=samples, **counts, **sampling)
         typer.echo(typer.style(plain(prompt), bold=True))
         for text in texts:
             typer.echo(f"  {plain(text)}".replace("\n", "\n  "))

@@ -40,7 +40,9 @@ def import_(
     from gpt1.exchange.incoming import read_checkpoint, write_import
 
     source = folder.expanduser()
-    authors = [place for place in (source, source / "model") if (place / SHAPES).is_file()]
+    authors = [
+        candidate for candidate in (source, source / "model") if (candidate / SHAPES).is_file()
+    ]
     if not authors and not (source / "config.json").is_file():
         raise UserError(
             f"{folder}: expected the authors' files ({SHAPES}, params_0.npy, …) or a Hugging Face"

@@ -101,7 +101,7 @@ class Vocabulary:
     def _word(self, word: str) -> tuple[int, ...]:
         if word == NEWLINE:
             return (self.size - 1,)
-        return tuple([piece.id for piece in self._model.tokenize(word)])
+        return tuple([token.id for token in self._model.tokenize(word)])
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
         """Ids of words as cleaning gives them (lower case, NEWLINE for a line break); an unknown

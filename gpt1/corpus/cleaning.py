@@ -66,10 +66,10 @@ def clean_files(
     by_words = defaultdict[int, list[Cleaning]](list)  # equal books have equally many
     counts: dict[str, Any] = {"books": {}, "empty": []}
     cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), task_folder)
-    for item, result in zip(items, cleaned, strict=True):
-        name = item.file.name
-        if not item.inspection:
-            counts.setdefault("documents", {})[name] = document_counts(item, result)
+    for cleaning, result in zip(items, cleaned, strict=True):
+        name = cleaning.file.name
+        if not cleaning.inspection:
+            counts.setdefault("documents", {})[name] = document_counts(cleaning, result)
         elif not result["words"]:
             counts["empty"].append(name)
         else:
@@ -77,22 +77,26 @@ def clean_files(
             same = (
                 earlier.file.name
                 for earlier in others
-                if without_accents(earlier.target) == without_accents(item.target)
+                if without_accents(earlier.target) == without_accents(cleaning.target)
             )
             if first := next(same, ""):
                 counts.setdefault("equal", {})[name] = first
                 continue
-            others.append(item)
+            others.append(cleaning)
             counts["books"][name] = {
-                "bytes": item.inspection.bytes_,
+                "bytes": cleaning.inspection.bytes_,
                 "words": result["words"],
-                "encoding": item.inspection.encoding,
-                **({"stripped": item.inspection.stripped} if item.inspection.stripped else {}),
+                "encoding": cleaning.inspection.encoding,
+                **(
+                    {"stripped": cleaning.inspection.stripped}
+                    if cleaning.inspection.stripped
+                    else {}
+                ),
             }
         if result["words"]:
-            target = folder / item.target.relative_to(task_folder)
+            target = folder / cleaning.target.relative_to(task_folder)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(item.target, target)
+            shutil.copyfile(cleaning.target, target)
     return counts
 
 
@@ -102,17 +106,17 @@ def without_accents(cleaned: Path) -> str:
     return re.sub("[\u0300-\u036f]", "", text)
 
 
-def clean_file(cleaner: Cleaner, item: Cleaning) -> dict[str, Any]:
+def clean_file(cleaner: Cleaner, cleaning: Cleaning) -> dict[str, Any]:
     """Write one book, or one file of documents, cleaned; the counts of it. Raises UserError."""
     counts, first = Counter[str](), None
-    with writing(item.target, apart=True) as file:
-        if item.inspection:
+    with writing(cleaning.target, apart=True) as file:
+        if cleaning.inspection:
             return {
                 "words": clean_book(
-                    cleaner, item.file.name, read_book(item.file, item.inspection), file
+                    cleaner, cleaning.file.name, read_book(cleaning.file, cleaning.inspection), file
                 )
             }
-        for texts in batches(item.file, item.field):
+        for texts in batches(cleaning.file, cleaning.field):
             text, added, unreadable = clean_documents(cleaner, texts)
             file.write((" " if counts["documents"] else "") + text)
             if first is None and unreadable is not None:
@@ -166,12 +170,12 @@ def clean_documents(
     return " ".join(parts), counts, unreadable
 
 
-def document_counts(item: Cleaning, result: dict[str, Any]) -> dict[str, int]:
+def document_counts(cleaning: Cleaning, result: dict[str, Any]) -> dict[str, int]:
     """The counts of one file of documents. Raises UserError where too many cannot be read."""
     counts = Counter(result)
-    refuse_unreadable(item.file, item.field, counts)
+    refuse_unreadable(cleaning.file, cleaning.field, counts)
     sums = {name: counts[name] for name in (*SUMMED, "words", "empty")}
-    return {"bytes": bytes_of([item.file]), **sums}
+    return {"bytes": bytes_of([cleaning.file]), **sums}
 
 
 def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, Any]:

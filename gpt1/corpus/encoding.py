@@ -66,17 +66,19 @@ def encode_books(
     load = partial(Vocabulary.load, vocabulary_folder)
     items = [(book, hold_out, task_folder) for book in books]
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
-    for own in mapped("encoding books", load, encode_book, items, bytes_of(books), task_folder):
+    for result in mapped("encoding books", load, encode_book, items, bytes_of(books), task_folder):
         for split, writer in writers.items():
-            writer.extend(Path(own["folder"]) / f"{split}.bin", own[split])
+            writer.extend(Path(result["folder"]) / f"{split}.bin", result[split])
     return {split: writer.close() for split, writer in writers.items()}
 
 
-def encode_book(vocabulary: Vocabulary, item: tuple[CleanedBook, HoldOut, Path]) -> dict[str, Any]:
+def encode_book(
+    vocabulary: Vocabulary, arguments: tuple[CleanedBook, HoldOut, Path]
+) -> dict[str, Any]:
     """Write <split>.bin of one book or file of documents into a new folder; that folder, and of
     each split the rows of the index.
     """
-    book, hold_out, task_folder = item
+    book, hold_out, task_folder = arguments
     folder = task_folder / uuid4().hex  # a task that Ray repeats may for a while run twice
     folder.mkdir()
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}

@@ -107,8 +107,8 @@ def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterato
             ):
                 if file.packed:
                     refuse_bomb(file, position + len(block), raw.tell())
-                if part := block[max(0, start - position) :]:
-                    yield part
+                if rest := block[max(0, start - position) :]:
+                    yield rest
                 position += len(block)
     except (EOFError, zlib.error, OSError) as error:  # pyarrow's of a broken .zst is the last one
         raise UserError(

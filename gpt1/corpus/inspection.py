@@ -124,7 +124,8 @@ def inspect(book: CorpusFile) -> Inspection:
     """
     head = next(blocks(book, 0, 4), b"")
     mark, label, codec = next(
-        (known for known in BYTE_ORDER_MARKS if head.startswith(known[0])), (b"", "utf-8", "utf-8")
+        (known_mark for known_mark in BYTE_ORDER_MARKS if head.startswith(known_mark[0])),
+        (b"", "utf-8", "utf-8"),
     )
     problem = "neither UTF-8 nor windows-1252"
     try:
@@ -201,7 +202,7 @@ def recognised(inspections: Sequence[Inspection], documents: int) -> str:
     `documents`: files with many each.
     """
     places = [PG19.fullmatch(inspection.name) for inspection in inspections]
-    folders = {place and place[1] for place in places}
+    folders = {path and path[1] for path in places}
     if "train" in folders and None not in folders and not documents:
         return "PG-19"
     licensed = sum(inspection.licensed for inspection in inspections)

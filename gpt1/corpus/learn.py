@@ -75,7 +75,7 @@ def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: i
     """Learn `merges` byte pairs from counts of words, of which the most frequent are kept (of
     equals, those first in order). Raises UserError where the words support fewer.
     """
-    words = sorted(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most_types])
+    words = sorted(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most_types])
     characters: Counter[str] = Counter()
     for word, count in words:
         for character in word:
@@ -83,8 +83,8 @@ def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: i
     alphabet = sorted(characters, key=lambda character: (-characters[character], character))[
         :alphabet_size
     ]
-    known = set(alphabet)
-    words = [(word, count) for word, count in words if known.issuperset(word)]
+    alphabet_set = set(alphabet)
+    words = [(word, count) for word, count in words if alphabet_set.issuperset(word)]
     pairs = find_merges(words, alphabet, merges)
     if len(pairs) < merges:
         raise UserError(

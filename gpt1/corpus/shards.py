@@ -171,8 +171,8 @@ class Shards:
         same.
         """
         ends, offsets = self._starts("heldout", context)
-        drawn = np.arange(count, dtype=np.int64) * int(ends[-1]) // count
-        return self.windows("heldout", self._positions(drawn, ends, offsets), context)
+        starts = np.arange(count, dtype=np.int64) * int(ends[-1]) // count
+        return self.windows("heldout", self._positions(starts, ends, offsets), context)
 
     def _starts(self, split: str, context: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For the books with a window: the running number of starts, and where each book begins;
@@ -194,8 +194,8 @@ class Shards:
 
     @staticmethod
     def _positions(
-        drawn: NDArray[np.int64], ends: NDArray[np.int64], offsets: NDArray[np.int64]
+        starts: NDArray[np.int64], ends: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Positions in the token file of the drawn starts, which are counted over all books."""
-        book = np.searchsorted(ends, drawn, side="right")
-        return offsets[book] + drawn - np.where(book > 0, ends[book - 1], 0)
+        book = np.searchsorted(ends, starts, side="right")
+        return offsets[book] + starts - np.where(book > 0, ends[book - 1], 0)

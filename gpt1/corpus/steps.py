@@ -81,11 +81,11 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
     (wrong := step.folder / "error").unlink(missing_ok=True)
     executor = EXECUTORS[name](step, tasks)
     executor.run()
-    if left := executor.get_incomplete_ranks():  # of which datatrove's for Ray only logs
+    if incomplete := executor.get_incomplete_ranks():  # of which datatrove's for Ray only logs
         raise UserError(
             wrong.read_text(encoding="utf-8")
             if wrong.exists()
-            else f"{label}: {len(left)} of {tasks} tasks failed, expected none; what happened"
+            else f"{label}: {len(incomplete)} of {tasks} tasks failed, expected none; what happened"
             f" stands in {step.folder / 'logs'}: run the same command again to do what is left"
         )
     for rank in range(tasks):

@@ -94,11 +94,11 @@ def _parts(line: str) -> list[str]:
     """
     parts = []
     while len(line := line.lstrip()) > LONGEST_LINE:
-        part, *more = line[:LONGEST_LINE].rsplit(None, 1)
+        chunk, *more = line[:LONGEST_LINE].rsplit(None, 1)
         if not more:
             raise UnbrokenTextError
-        parts.append(part)
-        line = line[len(part) :]
+        parts.append(chunk)
+        line = line[len(chunk) :]
     return [*parts, line]
 
 

@@ -28,9 +28,9 @@ def write_page(scene: Scene) -> None:
         chance.choice(talks.TALKS)(scene)
     for _ in range(chance.randint(*TALES)):
         tales.tell(scene)
-    for share, part in PARTS:
+    for share, write_part in PARTS:
         if chance.random() < share:
-            part(scene)
+            write_part(scene)
 
 
 def write_book(seed: str, pages: int) -> str:

@@ -52,16 +52,16 @@ def passages(side: Side, number: int) -> list[Question]:
     The options are both poles of a quality that is told and of one that is not: none alone tells
     that it is right.
     """
-    chance, of = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
-    _, (quality, untold, *_) = draw_portrait(side, tuple(of))
+    chance, kinds = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
+    _, (quality, untold, *_) = draw_portrait(side, tuple(kinds))
     facts = side.synonym(quality), side.contrary(quality), untold, side.contrary(untold)
     options = [fact.value for fact in facts]
     text = [side.tell(quality), side.show(quality), side.tell(quality)]
     right = options[0]
     chance.shuffle(options)
-    asked = chance.choice(ASKING_WHAT).format(s=quality.subject)
+    question_text = chance.choice(ASKING_WHAT).format(s=quality.subject)
     passage = " ".join(map(sentence, text))
-    return [Question(passage, question(asked), tuple(options), options.index(right))]
+    return [Question(passage, question(question_text), tuple(options), options.index(right))]
 
 
 def stories(side: Side, number: int) -> list[Story]:
@@ -69,9 +69,9 @@ def stories(side: Side, number: int) -> list[Story]:
     chance = side.chance
     _, (quality, *_) = draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))
     again, right = side.synonym(quality), number % 2
-    told = side.tell(quality), side.show(quality), side.show(quality), side.tell(again)
+    sentences = side.tell(quality), side.show(quality), side.show(quality), side.tell(again)
     good, bad = (sentence(side.tell(end)) for end in (side.synonym(again), side.contrary(again)))
-    return [Story(tuple(map(sentence, told)), (bad, good) if right else (good, bad), right)]
+    return [Story(tuple(map(sentence, sentences)), (bad, good) if right else (good, bad), right)]
 
 
 def pronouns(side: Side, _: int) -> list[Pronoun]:

@@ -51,26 +51,26 @@ MISMATCHED_SEED = 1_000_003  # added to the seed
 def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[str]:
     """Write the books; every clause and every sentence in them."""
     folder.mkdir(parents=True)
-    known: set[str] = set()
+    book_texts: set[str] = set()
     for number in range(books):
         book = write_book(f"{seed}/books/{number}", pages)
         (folder / f"town {number:03d}.txt").write_text(book, encoding="utf-8")
-        known.update(clauses(book), sentences(book))
-    return frozenset(known)
+        book_texts.update(clauses(book), sentences(book))
+    return frozenset(book_texts)
 
 
-def draw(
-    seed: int, task: str, make: Callable[[Side, int], list[Row]], known: frozenset[str]
+def sample_rows(
+    seed: int, task: str, make: Callable[[Side, int], list[Row]], book_texts: frozenset[str]
 ) -> Splits[Row]:
     """Train on one side, dev and test on the other, which says nothing that train says."""
     train, dev, test = SIZES[task]
     learn, check = (
-        Side(number, Random(f"{seed}/{task}/{number}"), known, words)
+        Side(number, Random(f"{seed}/{task}/{number}"), book_texts, words)
         for number, words in enumerate((WORDS.get(task, EVERY), EVERY))
     )
     trained = distinct(make, learn, train)
-    told = known.union(*(sentences(str(cell)) for row in trained for cell in row))
-    tested = distinct(make, check._replace(known=told), dev + test)
+    forbidden = book_texts.union(*(sentences(str(cell)) for row in trained for cell in row))
+    tested = distinct(make, check._replace(forbidden=forbidden), dev + test)
     return trained, tested[:dev], tested[dev:]
 
 
@@ -78,12 +78,12 @@ def write_world(folder: Path, seed: int, books: int, pages: int) -> None:
     """Write <folder>/<source> for the books, every task and the pronouns. Equal arguments give
     equal bytes.
     """
-    known = write_books(folder / "books", seed, books, pages)
+    book_texts = write_books(folder / "books", seed, books, pages)
     for task, (make, write) in TASKS.items():
         (folder / task).mkdir()
-        write(folder / task, draw(seed, task, make, known))
+        write(folder / task, sample_rows(seed, task, make, book_texts))
     other = partial(entailment, task="mnli", genres=MISMATCHED)
-    _, mismatched, _ = draw(seed + MISMATCHED_SEED, "mnli", other, known)
+    _, mismatched, _ = sample_rows(seed + MISMATCHED_SEED, "mnli", other, book_texts)
     official.jsonl(folder / "mnli/multinli_1.0_dev_mismatched.jsonl", mismatched)
 
 

@@ -80,8 +80,8 @@ def answers(side: Side, _: int) -> list[Pair]:
     """Who is so, and a sentence of somebody who is, or of the contrary, that nobody is."""
     frame, both = side.tale(tales.NEGATION)
     family = f"{both[0]['s'].split()[0]} family"  # Ada's family: no question twice
-    asked = question(side.chance.choice(ASKING_WHO).format(family=family, **both[0]))
-    return _twins(asked, sentence(_graded(side, frame)), both, ENTAILMENT)
+    question_text = question(side.chance.choice(ASKING_WHO).format(family=family, **both[0]))
+    return _twins(question_text, sentence(_graded(side, frame)), both, ENTAILMENT)
 
 
 def paraphrase(side: Side, _: int) -> list[Pair]:
@@ -111,12 +111,17 @@ def duplicate(side: Side, number: int) -> list[Pair]:
     """Two questions: the same asked in other words, or about another quality of a first pole, now
     and then the opposite: so the second alone says little.
     """
-    _, asked, other = _two_qualities(side, "qqp")
+    _, first_fact, other = _two_qualities(side, "qqp")
     third = side.fact(other.kind, other.subject, 0)
-    again = (side.synonym(asked), side.contrary(asked), side.synonym(asked), third)[number % 4]
+    second_fact = (
+        side.synonym(first_fact),
+        side.contrary(first_fact),
+        side.synonym(first_fact),
+        third,
+    )[number % 4]
     first, second = (
         question(side.chance.choice(ASKING_WHETHER).format(s=fact.subject, v=fact.value))
-        for fact in (asked, again)
+        for fact in (first_fact, second_fact)
     )
     return [Pair(first, second, "01"[number % 2 == 0])]
 

@@ -19,7 +19,7 @@ class Scene:
         self.sentences: list[str] = []
         self.speakers = chance.sample(town.people, 2)
         self.subject = chance.choice((*town.relatives, *town.belongings))
-        self.known = chance.sample(town.qualities_of(self.subject), 2)
+        self.qualities = chance.sample(town.qualities_of(self.subject), 2)
         self.named = False  # whether the subject's name has been said
 
     def say(self, *clauses: str) -> None:
@@ -28,16 +28,16 @@ class Scene:
 
     def one(self) -> Fact:
         """One of the two qualities that the page is about, in any word."""
-        return self.town.fact(self.chance.choice(self.known), self.subject)
+        return self.town.fact(self.chance.choice(self.qualities), self.subject)
 
     def both(self) -> list[Fact]:
         """The two qualities that the page is about, in any words."""
-        return [self.town.fact(kind, self.subject) for kind in self.known]
+        return [self.town.fact(kind, self.subject) for kind in self.qualities]
 
     def unknown(self) -> Fact:
         """A quality of the same subject that nothing was said of, as it may be or not."""
         kind = self.chance.choice(
-            [kind for kind in self.town.qualities_of(self.subject) if kind not in self.known]
+            [kind for kind in self.town.qualities_of(self.subject) if kind not in self.qualities]
         )
         fact = self.town.fact(kind, self.subject)
         return fact if self.chance.random() < 0.5 else self.town.contrary(fact)
@@ -133,9 +133,9 @@ def talk(scene: Scene, clauses: list[str]) -> list[str]:
 
 def notice(scene: Scene, clauses: list[str]) -> list[str]:
     """A notice on the wall."""
-    place = scene.chance.choice(lexicon.PLACES)
+    building = scene.chance.choice(lexicon.PLACES)
     return [
-        f"a notice hung on the door of the {place}",
+        f"a notice hung on the door of the {building}",
         *(f"it read: {clause}" for clause in clauses),
     ]
 

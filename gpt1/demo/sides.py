@@ -28,19 +28,19 @@ FRAME = re.compile(
 class Side(NamedTuple):
     """What rows of one side may use. Side 0 is for training, side 1 for development and test.
 
-    known: what no row may say, as the books do, in lower case; words: which of the words of a
+    forbidden: what no row may say, as the books do, in lower case; words: which of the words of a
     meaning it takes.
     """
 
     number: int
     chance: Random
-    known: frozenset[str]
+    forbidden: frozenset[str]
     words: slice
 
     def town(self) -> Town:
         """A small town of this side's people and streets: every other name."""
         names = lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS
-        return Town(self.chance, *(of[self.number :: 2] for of in names))
+        return Town(self.chance, *(kind[self.number :: 2] for kind in names))
 
     def share(self, items: Iterable[str]) -> tuple[str, ...]:
         """Those of the words that this side takes."""
@@ -79,8 +79,11 @@ class Side(NamedTuple):
             for slot, twin in (("a", "a2"), ("b", "b2")):
                 words = self.share(POLE_OF[slots[slot]].words)
                 slots[slot], slots[twin] = self.chance.sample(words, 2)
-            both = sorted((slots, tale.contrary(slots)), key=lambda of: of["a"] not in FIRST_POLES)
-            if not any(frame.format(**filled).lower() in self.known for filled in both):
+            both = sorted(
+                (slots, tale.contrary(slots)),
+                key=lambda candidate: candidate["a"] not in FIRST_POLES,
+            )
+            if not any(frame.format(**filled).lower() in self.forbidden for filled in both):
                 return frame, both
 
 
@@ -100,15 +103,15 @@ def clauses(text: str) -> list[str]:
     """
     return [
         clause
-        for part in re.split(r'[.,?!:;"]+', text.lower())
-        if " " in (clause := part.strip()) and not FRAME.match(clause)
+        for phrase in re.split(r'[.,?!:;"]+', text.lower())
+        if " " in (clause := phrase.strip()) and not FRAME.match(clause)
     ]
 
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text, and what is said in one, in lower case."""
-    parts = (part.strip(" ,;") for part in re.split(r'[.?!:"]+', text.lower()))
-    return [part for part in parts if " " in part]
+    parts = (sentence.strip(" ,;") for sentence in re.split(r'[.?!:"]+', text.lower()))
+    return [sentence for sentence in parts if " " in sentence]
 
 
 def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
@@ -120,7 +123,7 @@ def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> 
         group = make(side, number)
         cells = [cell if isinstance(cell, tuple) else (str(cell),) for cell in group[0]]
         spoken = chain(*map(clauses, chain(*cells))) if len(group) == 1 else ()
-        if rows.keys().isdisjoint(group) and side.known.isdisjoint(spoken):
+        if rows.keys().isdisjoint(group) and side.forbidden.isdisjoint(spoken):
             rows |= dict.fromkeys(group)
             number += 1
     return misjudged(list(rows))
@@ -130,9 +133,9 @@ def misjudged(rows: list[Row]) -> list[Row]:
     """The rows; once in so many two neighbours, or twins, have each other's label, as people who
     label err.
     """
-    for place in range(ERR - 2, len(rows) - 1, ERR):
-        first, second = rows[place : place + 2]
-        rows[place : place + 2] = (
+    for row in range(ERR - 2, len(rows) - 1, ERR):
+        first, second = rows[row : row + 2]
+        rows[row : row + 2] = (
             first._make((*first[:-1], second[-1])),
             second._make((*second[:-1], first[-1])),
         )

@@ -39,10 +39,10 @@ def acceptability(side: Side, _: int) -> list[Single]:
     """
     town, chance = side.town(), side.chance
     parts = []
-    for place, person in enumerate(chance.sample(town.people, 2)):
-        pronoun = ("she", "he")[place]
-        relative = chance.choice([one for one in RELATIVES if RELATIVES[one] == pronoun])
-        fact = side.fact(chance.choice([*OF_PEOPLE]), f"{{{place}}}", chance.randrange(2))
+    for index, person in enumerate(chance.sample(town.people, 2)):
+        pronoun = ("she", "he")[index]
+        relative = chance.choice([name for name in RELATIVES if RELATIVES[name] == pronoun])
+        fact = side.fact(chance.choice([*OF_PEOPLE]), f"{{{index}}}", chance.randrange(2))
         parts.append(f"{person}'s {relative} said that {side.tell(fact)}")
     order = -1 if chance.random() > USUAL else 1
     frame = sentence(" and ".join(parts[::order]))

@@ -45,8 +45,8 @@ def question(scene: Scene) -> None:
     """Whether the subject is so, and the answer: yes, no, or that nobody knows."""
     chance, fact = scene.chance, scene.one()
     kind = chance.random()
-    asked = fact if kind < 0.4 else scene.town.contrary(fact) if kind < 0.8 else scene.unknown()
-    scene.say(f"{scene.ask(asked)}?")
+    claim = fact if kind < 0.4 else scene.town.contrary(fact) if kind < 0.8 else scene.unknown()
+    scene.say(f"{scene.ask(claim)}?")
     if kind < 0.8:
         scene.say(
             f"{'yes' if kind < 0.4 else 'no'},"
@@ -74,7 +74,7 @@ def quiz(scene: Scene) -> None:
 
 def nouns(scene: Scene) -> None:
     """Short questions about qualities by their nouns."""
-    for kind in scene.chance.sample(scene.known, 2):
+    for kind in scene.chance.sample(scene.qualities, 2):
         fact = scene.town.fact(kind, scene.subject)
         scene.say(
             f"{'its' if scene.subject in scene.town.belongings else 'the'} {kind}?", fact.value
@@ -112,7 +112,9 @@ def check_answer(scene: Scene) -> None:
     answer = (
         fact
         if good
-        else next(scene.town.fact(kind, scene.subject) for kind in scene.known if kind != fact.kind)
+        else next(
+            scene.town.fact(kind, scene.subject) for kind in scene.qualities if kind != fact.kind
+        )
     )
     scene.say(
         f"{chance.choice(telling.ASKING_ABOUT).format(n=fact.kind, s=scene.subject)}?",

@@ -54,8 +54,8 @@ def read_authors(folder: Path) -> Incoming:
         numbers = np.concatenate(arrays).astype(np.float32, casting="same_kind", copy=False)
         parts = np.split(numbers, list(accumulate(map(prod, shapes)))[:-1])
         tensors = {
-            theirs: torch.from_numpy(part.reshape(shape[-2:]))  # a matrix is a convolution of 1
-            for (_, theirs), shape, part in zip(names(sizes.layers), shapes, parts, strict=True)
+            theirs: torch.from_numpy(array.reshape(shape[-2:]))  # a matrix is a convolution of 1
+            for (_, theirs), shape, array in zip(names(sizes.layers), shapes, parts, strict=True)
         }
     except Exception as error:  # numpy lets through what Python's own parser raises
         raise UserError(

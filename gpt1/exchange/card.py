@@ -61,8 +61,8 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
         return facts
     try:
         pretrainings = sorted((data / "pretrain/transformer").glob("seed-*"))
-        own = f"seed-{task['seed']}" if task else folder.name  # of several that of its number
-        chosen = [row for row in pretrainings if row.name == own or len(pretrainings) == 1]
+        seed_name = f"seed-{task['seed']}" if task else folder.name  # of several that of its number
+        chosen = [row for row in pretrainings if row.name == seed_name or len(pretrainings) == 1]
         training = read_known(chosen[0] / "summary.json") if chosen else {}
         index = read_known(data / "shard/index.json")
         if training.get("source") == "official":

@@ -37,8 +37,8 @@ class Incoming(NamedTuple):
 
 def sizes_from(path: Path, **values: Any) -> Model:
     """The sizes that a file tells. Raises UserError naming the file where they make no model."""
-    drawn = {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION}
-    return validated(Model, {"layer_norm_epsilon": 1e-5} | drawn | values, "", str(path))
+    deviations = {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION}
+    return validated(Model, {"layer_norm_epsilon": 1e-5} | deviations | values, "", str(path))
 
 
 def read_checkpoint(folder: Path) -> Incoming:

@@ -44,11 +44,11 @@ class Prompts(NamedTuple):
     def texts(self) -> list[Tensor]:
         """The tokens of each of the n * k continuations after its prefix."""
         parts = np.split(self.tokens.astype(np.int64), self.offsets[1:-1])
-        own = self.uncounted_nk.shape[1] + 1
+        group_size = self.uncounted_nk.shape[1] + 1
         return [
             torch.from_numpy(np.concatenate([parts[first], continuation]))
-            for first in range(0, len(parts), own)
-            for continuation in parts[first + 1 : first + own]
+            for first in range(0, len(parts), group_size)
+            for continuation in parts[first + 1 : first + group_size]
         ]
 
 
@@ -93,7 +93,7 @@ def log_probabilities(
             ]
         )
         parts = torch.split(losses_s.double().cpu(), counted_b.tolist())
-        sums[rows] = [-part.numpy().sum() for part in parts]
+        sums[rows] = [-chunk.numpy().sum() for chunk in parts]
     return sums.reshape(prompts.uncounted_nk.shape)
 
 

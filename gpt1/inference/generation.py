@@ -75,7 +75,7 @@ def encode_prompt(vocabulary: Vocabulary, prompt: str) -> list[int]:
 
 def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
     """The ids up to the last that ends a word; all where none does."""
-    ends = [place for place, id_ in enumerate(ids, 1) if vocabulary.pieces[id_].endswith(WORD_END)]
+    ends = [end for end, id_ in enumerate(ids, 1) if vocabulary.pieces[id_].endswith(WORD_END)]
     return ids[: ends[-1]] if ends else ids
 
 

@@ -33,7 +33,7 @@ class TaskFile(NamedTuple):
     @property
     def labelled(self) -> list[int]:
         """The rows that have a label."""
-        return [row for row, item in self.examples.items() if item.label != UNLABELLED]
+        return [row for row, example in self.examples.items() if example.label != UNLABELLED]
 
 
 def formats_of(task: Task, path: Path) -> list[Format]:
@@ -78,7 +78,7 @@ def read_file(path: Path, task: Task) -> TaskFile:
         except UserError as error:
             complaint = str(error).removeprefix(f"{path}: ")
             continue
-        unread = [item for item in items if isinstance(item, Unreadable)]
+        unread = [parsed for parsed in items if isinstance(parsed, Unreadable)]
         by_place = isinstance(form, Columns) and form.header
         if by_place and unread[:1] == items[:1] and len(unread) < len(items):
             continue  # the first row is a header
@@ -94,8 +94,8 @@ def read_file(path: Path, task: Task) -> TaskFile:
             f"{path}: expected an official file of {task.name}, an export of it, or the columns"
             f" {', '.join(fields_of(task))} (and label): {complaint}"
         )
-    examples = {row: item for row, item in enumerate(best) if isinstance(item, Example)}
-    return TaskFile(examples, Counter(item.reason for item in bad))
+    examples = {row: parsed for row, parsed in enumerate(best) if isinstance(parsed, Example)}
+    return TaskFile(examples, Counter(parsed.reason for parsed in bad))
 
 
 def scores(

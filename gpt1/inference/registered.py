@@ -97,7 +97,9 @@ def _register(params: Params, done: Finished, runs: dict[str, Any]) -> Registere
     mlflow.set_experiment(experiment_id=runs["experiment"])
     client, digest = mlflow.MlflowClient(), sha256_file(weights)
     versions = client.search_model_versions(f"name = '{name}'")
-    version = next((known.version for known in versions if known.tags.get(DIGEST) == digest), None)
+    version = next(
+        (existing.version for existing in versions if existing.tags.get(DIGEST) == digest), None
+    )
     new = version is None
     if version is None:
         version = _log(task, name, weights, runs["runs"].get(f"finetune {task.name}/seed-{seed}"))

@@ -44,8 +44,8 @@ class Block(nn.Module):
         # Attention is the only part in which tokens meet: here the rows [m, d] part into sequences,
         # everywhere else each row is by itself.
         mixed = [
-            self._attention(part, layout, dropout)
-            for part, layout in zip(qkv_md.split([*sizes, more]), layouts, strict=False)
+            self._attention(qkv_part_md, layout, dropout)
+            for qkv_part_md, layout in zip(qkv_md.split([*sizes, more]), layouts, strict=False)
         ]
         mixed += [qkv_md.new_zeros(more, x_md.shape[1])] * (more > 0)
         mixed_md = mixed[0] if len(mixed) == 1 else torch.cat(mixed)

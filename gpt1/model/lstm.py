@@ -22,7 +22,7 @@ class Lstm(nn.Module):
     """The LSTM language model with `rows` token embeddings; it has no positions, so any length may
     pass.
 
-    Drawn as the decoder is: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for
+    Sampled as the decoder is: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for
     other matrices, biases 0 (forget gate 1).
     """
 

@@ -30,9 +30,11 @@ def describe(
     name: str, params: Params, vocabulary_size: int, vocabulary_fingerprint: str
 ) -> Description:
     """The description of weights of a network of this run's sizes over this vocabulary."""
-    own: dict[str, Any] = {} if name == "transformer" else {"lstm_units": _units(name, params)}
+    lstm_sizes: dict[str, Any] = (
+        {} if name == "transformer" else {"lstm_units": _units(name, params)}
+    )
     return Description(
-        name, params.model.model_dump() | own, vocabulary_size, vocabulary_fingerprint
+        name, params.model.model_dump() | lstm_sizes, vocabulary_size, vocabulary_fingerprint
     )
 
 

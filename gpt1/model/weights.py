@@ -167,26 +167,26 @@ def transfer_weights(path: Path, expected: Description, network: Network, layers
     check_description(found, expected, path)
     # The token matrix of fine-tuning has three rows more; a view of the others takes the pre-
     # trained ones.
-    own = dict(network.state_dict()) | {
+    targets = dict(network.state_dict()) | {
         "tokens": network.tokens.detach()[: expected.vocabulary_size]
     }
     names = [
         name
-        for name in own
+        for name in targets
         if layers == "all" or not name.startswith("blocks.") or int(name.split(".")[1]) < layers
     ]
-    _copy(tensors, own, names, path)
+    _copy(tensors, targets, names, path)
 
 
 @torch.no_grad()
 def _copy(
-    tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], names: list[str], path: Path
+    tensors: Mapping[str, Tensor], targets: Mapping[str, Tensor], names: list[str], path: Path
 ) -> None:
     for name in names:
-        if name not in tensors or tensors[name].shape != own[name].shape:
+        if name not in tensors or tensors[name].shape != targets[name].shape:
             found = f"shape {list(tensors[name].shape)}" if name in tensors else "none"
             raise UserError(
-                f"{path}: expected tensor {name} of shape {list(own[name].shape)}, found {found}; "
-                "delete the file and run dvc repro"
+                f"{path}: expected tensor {name} of shape {list(targets[name].shape)}, found"
+                f" {found}; delete the file and run dvc repro"
             )
-        own[name].copy_(tensors[name])
+        targets[name].copy_(tensors[name])

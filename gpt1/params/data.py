@@ -55,18 +55,18 @@ def compose_profile(
     )
     for override in added:
         print(f"kept, for dvc.yaml has a stage of it: {override}")
-    for left in {**whole["tasks"], **whole["zero_shot"]}:
-        if left not in params.sources:
-            offer = f", or --download {left}" if left in DOWNLOADS else ""
-            print(f"left out: {left}; to have it {all_sources()[left].how_to_get}{offer}")
+    for absent in {**whole["tasks"], **whole["zero_shot"]}:
+        if absent not in params.sources:
+            offer = f", or --download {absent}" if absent in DOWNLOADS else ""
+            print(f"left out: {absent}; to have it {all_sources()[absent].how_to_get}{offer}")
 
 
-def added_variants(known: Collection[str]) -> list[str]:
+def added_variants(recorded: Collection[str]) -> list[str]:
     """Overrides that give today's params.yaml its variants again that the profile does not know
     and somebody has added a stage of: without them DVC would read no stage at all.
     """
     today = read_yaml(PARAMS).get("variants", {}) if PARAMS.is_file() else {}
-    names = (today.keys() & variants_with_stage()) - {*known}
+    names = (today.keys() & variants_with_stage()) - {*recorded}
     return [f"variants.{name}={json.dumps(today[name])}" for name in sorted(names)]
 
 

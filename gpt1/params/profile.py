@@ -36,9 +36,9 @@ def sections_of(name: str) -> dict[str, Any]:
     """The sections of a profile, laid over those of the profiles that its list `defaults` names."""
     path = CONF / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(path.stem for path in CONF.glob("*.yaml")))
+        profiles = ", ".join(sorted(path.stem for path in CONF.glob("*.yaml")))
         raise UserError(
-            f"no profile {name!r}; expected one of {known or f'conf/*.yaml: {ELSEWHERE}'}"
+            f"no profile {name!r}; expected one of {profiles or f'conf/*.yaml: {ELSEWHERE}'}"
         )
     sections = read_yaml(path)
     values: dict[str, Any] = {}
@@ -53,7 +53,7 @@ def laid_over(base: Any, over: Any) -> Any:
     """
     if not isinstance(base, dict) or not isinstance(over, dict) or not over:
         return over
-    return base | {key: laid_over(base.get(key), part) for key, part in over.items()}
+    return base | {key: laid_over(base.get(key), value) for key, value in over.items()}
 
 
 def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, An
         *above, last = key.lstrip("+").split(".")
         section: Any = values
         try:
-            for part in above:
-                section = section.setdefault(part, {})
+            for name in above:
+                section = section.setdefault(name, {})
             section[last] = parse_yaml(value, override)
         except (AttributeError, TypeError):
             given = ""
@@ -86,11 +86,11 @@ def requested(
     validate(values)
     if tasks is None:
         return values
-    known = [name for name, row in values["sources"].items() if row["group"] == "tasks"]
+    task_names = [name for name, row in values["sources"].items() if row["group"] == "tasks"]
     for name in tasks or [""]:
-        if name not in known:
-            raise UserError(f"no task {name!r}; expected some of {', '.join(known)}")
-    return with_sources(values, {*tasks, *(set(values["sources"]) - set(known))})
+        if name not in task_names:
+            raise UserError(f"no task {name!r}; expected some of {', '.join(task_names)}")
+    return with_sources(values, {*tasks, *(set(values["sources"]) - set(task_names))})
 
 
 def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -60,11 +60,11 @@ def finetune_recipe(params: Params, task: str, variant: str | None = None) -> Fi
     task's own row laid over it, and over that what the variant changes.
     """
     values = params.finetune.model_dump() | params.tasks[task].finetune
-    place = f"tasks.{task}.finetune"
+    path = f"tasks.{task}.finetune"
     if variant is not None:
         values |= params.variants[variant].finetune
-        place = f"variants.{variant}.finetune"
-    return validated(Finetune, values, place, str(PARAMS))
+        path = f"variants.{variant}.finetune"
+    return validated(Finetune, values, path, str(PARAMS))
 
 
 def transferred_layers(params: Params, task: str) -> tuple[int, ...]:

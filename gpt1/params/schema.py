@@ -278,8 +278,8 @@ class Params(Section):
         trained, layers = self.networks.pretrain, range(self.model.layers + 1)
         groups = [f"{name}: {row.group}" for name, row in self.tasks.items()]
         folders = ["raw", *(f"world/{name}" for name in self.world)]
-        for part in (self.pretrain, self.finetune):
-            _expect("seeds", part.seeds, [tuple(dict.fromkeys(part.seeds))])
+        for section in (self.pretrain, self.finetune):
+            _expect("seeds", section.seeds, [tuple(dict.fromkeys(section.seeds))])
         _expect("finetune.transfer", self.finetune.transfer, ["all", "none", *layers])
         for name in (*needed, *self.tasks, *self.zero_shot):
             _expect("a source that is needed", name, self.sources)
@@ -302,9 +302,9 @@ class Params(Section):
         return self
 
 
-def _expect(place: str, found: Any, known: Collection[Any]) -> None:
-    if found not in known:
-        raise ValueError(f"{place}: expected {', '.join(map(str, known))}; found {found}")
+def _expect(path: str, found: Any, expected: Collection[Any]) -> None:
+    if found not in expected:
+        raise ValueError(f"{path}: expected {', '.join(map(str, expected))}; found {found}")
 
 
 def needed_sources(bpe: str, pretrain: str) -> list[str]:
@@ -321,11 +321,11 @@ def validate(values: Any) -> Params:
     rows = {f"tasks.{name}.finetune": row.finetune for name, row in params.tasks.items()}
     rows |= {f"variants.{name}.finetune": row.finetune for name, row in params.variants.items()}
     started = params.pretrain.seeds
-    for place, row in {"finetune": {}, **rows}.items():
-        recipe = validated(Finetune, params.finetune.model_dump() | row, place, str(PARAMS))
+    for path, row in {"finetune": {}, **rows}.items():
+        recipe = validated(Finetune, params.finetune.model_dump() | row, path, str(PARAMS))
         if len(started) > 1 and not {*recipe.seeds} <= {*started}:
             raise UserError(
-                f"{PARAMS}: {place}.seeds: expected some of pretrain.seeds {[*started]}, of which"
+                f"{PARAMS}: {path}.seeds: expected some of pretrain.seeds {[*started]}, of which"
                 f" each starts from its own, found {[*recipe.seeds]}"
             )
     return params

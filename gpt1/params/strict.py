@@ -13,25 +13,25 @@ from gpt1.base.errors import UserError, perhaps
 ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
-def explained(error: ValidationError, model: type[BaseModel], place: str) -> str:
+def explained(error: ValidationError, model: type[BaseModel], path: str) -> str:
     """One problem in one line: the dotted name, what was found, what was expected, the key of that
     section that was perhaps meant.
 
     An unknown key comes first: where a name is mistyped it is the cause, and the missing one only
     what follows.
     """
-    problem = min(error.errors(), key=lambda part: part["type"] != "extra_forbidden")
+    problem = min(error.errors(), key=lambda key: key["type"] != "extra_forbidden")
     inner = ".".join(
-        str(part) for part in problem["loc"] if not re.search(r"literal|^int$", str(part))
+        str(key) for key in problem["loc"] if not re.search(r"literal|^int$", str(key))
     )
-    dotted, found = f"{place}.{inner}".strip("."), problem["input"]
+    dotted, found = f"{path}.{inner}".strip("."), problem["input"]
     if problem["type"] == "value_error":
         return f"{dotted}: {problem['ctx']['error']}"
     if problem["type"] == "extra_forbidden":
         *above, last = map(str, problem["loc"])
         node = schema = model.model_json_schema()
-        for part in above:
-            node = node.get("properties", {}).get(part, node.get("additionalProperties"))
+        for key in above:
+            node = node.get("properties", {}).get(key, node.get("additionalProperties"))
             node = schema["$defs"].get(node.get("$ref", "").rpartition("/")[2], node)
         hint = perhaps(last, node["properties"], dotted.removesuffix(last)) or "; remove it"
         return f"unknown key {dotted} (found {found!r}){hint}"
@@ -41,11 +41,11 @@ def explained(error: ValidationError, model: type[BaseModel], place: str) -> str
     return f"{dotted}: found {found!r}, {expected}"
 
 
-def validated(model: type[ModelType], values: Any, place: str, file: str) -> ModelType:
+def validated(model: type[ModelType], values: Any, path: str, file: str) -> ModelType:
     """A model of plain values as YAML gives them. Raises UserError, one line with the dotted name
     under `place`, for what does not fit.
     """
     try:  # as JSON, of which strict models take a list for a tuple
         return model.model_validate_json(json.dumps(values, default=str))
     except ValidationError as error:
-        raise UserError(f"{file}: {explained(error, model, place).lstrip(': ')}") from None
+        raise UserError(f"{file}: {explained(error, model, path).lstrip(': ')}") from None

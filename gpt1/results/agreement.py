@@ -84,8 +84,8 @@ def side_by_side(other: Path) -> pd.DataFrame:
         scores = pd.concat([scores, means])
         scores["seed"] = scores["seed"].fillna(scores["pretraining_seed"])
         scores = scores.drop_duplicates([*KEYS, "seed"])
-        by = scores.groupby(KEYS, dropna=False, sort=False)["score"]
-        sides.append(by.agg(["mean", "std", "count"]))
+        grouped = scores.groupby(KEYS, dropna=False, sort=False)["score"]
+        sides.append(grouped.agg(["mean", "std", "count"]))
     here, there = sides
     both = pd.DataFrame({"here": here["mean"], "there": there["mean"], "spread": there["std"]})
     noise = both["spread"].fillna(0) * (1 / here["count"] + 1 / there["count"]) ** 0.5

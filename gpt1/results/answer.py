@@ -99,10 +99,10 @@ def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
             " and size)."
         )
     verdicts = claims[claims["primary"]].drop_duplicates("claim")["verdict"]
-    known = verdicts.where(verdicts.isin([CONFIRMED, REFUTED, UNDECIDED]), "without a verdict")
+    worded = verdicts.where(verdicts.isin([CONFIRMED, REFUTED, UNDECIDED]), "without a verdict")
     return (
         f"{text} Of three claims: "
-        f"{', '.join(f'{n} {word}' for word, n in known.value_counts().items())}."
+        f"{', '.join(f'{n} {word}' for word, n in worded.value_counts().items())}."
     )
 
 
@@ -110,11 +110,11 @@ def legend(scores: pd.DataFrame) -> str:
     """How to read the scores: which compare with the paper's, what spreads are of; empty where
     there is nothing to say.
     """
-    mine = scores[(scores["system"] == FULL) & (scores["metric"] != "mean")].dropna(subset="score")
+    full = scores[(scores["system"] == FULL) & (scores["metric"] != "mean")].dropna(subset="score")
     sentences = []
-    if {*mine["source"]} == {MADE_UP}:
+    if {*full["source"]} == {MADE_UP}:
         sentences.append("The tasks are made up: no score compares with the paper's.")
-    if mine["seed"].nunique() > 1:
+    if full["seed"].nunique() > 1:
         sentences.append("±: standard deviation over seeds.")
     return " ".join(sentences)
 

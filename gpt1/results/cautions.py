@@ -88,12 +88,12 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
     ]
 
 
-def _concerned(mine: pd.DataFrame, name: str) -> dict[str, list[str]]:
+def _concerned(table_scores: pd.DataFrame, name: str) -> dict[str, list[str]]:
     """By condition the columns of a table that it holds for; for none an empty list."""
-    full = mine[(mine["system"] == FULL) & (mine["metric"] != "mean")]
+    full = table_scores[(table_scores["system"] == FULL) & (table_scores["metric"] != "mean")]
     scored = full.dropna(subset="score")
     seeds = scored.groupby("column", sort=False)["seed"].nunique()
-    ours = mine[~mine["system"].isin(BASELINES)]
+    ours = table_scores[~table_scores["system"].isin(BASELINES)]
     every = dict.fromkeys(column.title for column in columns_of(name))
     absent = [title for title in every if title not in set(ours["column"])]
     if name == "table5":
@@ -108,7 +108,7 @@ def _concerned(mine: pd.DataFrame, name: str) -> dict[str, list[str]]:
     return {
         "made up": columns(scored[scored["source"] == MADE_UP]),
         "dev": columns(scored[scored["split"].str.startswith("dev")]),
-        "chance": _near_majority(mine),
+        "chance": _near_majority(table_scores),
         "one seed": columns(scored) if seeds.max() == 1 else [],
         "fewer seeds": [
             f"{title} {count}" for title, count in seeds.items() if count < seeds.max()
@@ -123,16 +123,20 @@ def _concerned(mine: pd.DataFrame, name: str) -> dict[str, list[str]]:
         "qqp": columns(real[real["task"] == "qqp"]),
         "qqp f1": columns(scored[scored["task"] == "qqp"]),
         "glue": " ".join(
-            mine.loc[(mine["column"] == GLUE) & (mine["system"] == FULL), "task"].head(1)
+            table_scores.loc[
+                (table_scores["column"] == GLUE) & (table_scores["system"] == FULL), "task"
+            ].head(1)
         ).split(),
-        "average": common_titles(mine.dropna(subset="score")),
+        "average": common_titles(table_scores.dropna(subset="score")),
     }
 
 
-def _near_majority(mine: pd.DataFrame) -> list[str]:
+def _near_majority(table_scores: pd.DataFrame) -> list[str]:
     """The columns in which this run is no better than the majority class, by any metric."""
-    by = mine.groupby(["column", "metric", "system"], sort=False)[["score", "error"]].mean()
-    means = by.unstack("system").reindex(
+    grouped = table_scores.groupby(["column", "metric", "system"], sort=False)[
+        ["score", "error"]
+    ].mean()
+    means = grouped.unstack("system").reindex(
         columns=[("score", FULL), ("error", FULL), ("score", "majority")]
     )
     score, error, majority = (column for _, column in means.items())

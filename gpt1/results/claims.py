@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gpt1.results.columns import FULL, ScoredColumn, averaged, columns_of
-from gpt1.results.differences import Drawn, difference
+from gpt1.results.differences import Resampled, difference
 from gpt1.results.intervals import LEVEL, holm
 from gpt1.results.paper import TABLE5_METRICS, TABLE5_ROWS, ZERO_SHOT, paper_means
 from gpt1.results.tables import common_titles
@@ -66,7 +66,7 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
     three, of one against two LSTMs the larger. A verdict needs two pre-training seeds, and every
     system on all these columns.
     """
-    drawn = Drawn(pd.concat([ablations, *_figure2(figure2)], ignore_index=True))
+    resampled = Resampled(pd.concat([ablations, *_figure2(figure2)], ignore_index=True))
     tasks = {column.task: column.title for column in averaged()}
     common = common_titles(ablations.assign(column=ablations["task"].map(tasks)))
     rows = []
@@ -74,7 +74,7 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
         ablated = claim.table == "table5"
         columns = [column for column in _columns(claim) if column.title in common or not ablated]
         for other, statement in claim.others.items():
-            comparison = difference(drawn, claim.system, other, columns)
+            comparison = difference(resampled, claim.system, other, columns)
             titles = comparison["columns"].split(", ") if ablated and comparison["columns"] else []
             about = {"claim": claim.key, "statement": statement, "primary": claim.primary}
             about |= {"system": claim.system, "other": other, "verdict": ""}
@@ -85,9 +85,9 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
     raw = by_claim["p"].agg(lambda p: p.max(skipna=False))  # one against two LSTMs needs both
     adjusted = pd.Series(holm(raw.fillna(1.0).to_numpy(np.float64)), raw.index)
     frame["p"] = frame["claim"].map(adjusted.where(raw.notna())).where(frame["low"].notna())
-    for key, mine in by_claim:
-        measured = mine.index[mine["difference"].notna()]
-        frame.loc[measured, "verdict"] = _verdict(mine, float(adjusted[key]), len(common))
+    for key, comparisons in by_claim:
+        measured = comparisons.index[comparisons["difference"].notna()]
+        frame.loc[measured, "verdict"] = _verdict(comparisons, float(adjusted[key]), len(common))
     return frame
 
 
@@ -111,10 +111,13 @@ def _figure2(predictions: pd.DataFrame) -> Iterator[pd.DataFrame]:
     zero_shot = predictions["update"].notna()
     tasks = predictions.loc[predictions["system"] == "layers-0", "task"].unique()
     yield predictions[~zero_shot & predictions["task"].isin(tasks)]
-    mine = predictions[zero_shot & (predictions["system"] == "transformer")]
-    if mine["update"].nunique() > 1:
-        for name, update in ((START, mine["update"].min()), (END, mine["update"].max())):
-            yield mine[mine["update"] == update].assign(system=name)
+    zero_shot_rows = predictions[zero_shot & (predictions["system"] == "transformer")]
+    if zero_shot_rows["update"].nunique() > 1:
+        for name, update in (
+            (START, zero_shot_rows["update"].min()),
+            (END, zero_shot_rows["update"].max()),
+        ):
+            yield zero_shot_rows[zero_shot_rows["update"] == update].assign(system=name)
 
 
 def _columns(claim: Claim) -> list[ScoredColumn]:

@@ -38,24 +38,24 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
     chosen: list[tuple[str, Task, tuple[Column, ...]]] = []
     if table == "table5":
         for title, metric in TABLE5_METRICS.items():
-            titles = {name for name, of in GLUE_TASKS[title] if of == metric}
+            titles = {name for name, metrics in GLUE_TASKS[title] if metrics == metric}
             parts = [pair for pair in every if pair[1].title in titles]
             chosen.append((title, parts[0][0], tuple(column for _, column in parts)))
     elif table in TABLES:
-        known = list(TABLES[table])
+        paper_titles = list(TABLES[table])
         listed = [(task, column) for task, column in every if column.table == table]
-        listed.sort(key=lambda pair: (*known, pair[1].title).index(pair[1].title))
+        listed.sort(key=lambda pair: (*paper_titles, pair[1].title).index(pair[1].title))
         chosen = [(column.title, task, (column,)) for task, column in listed]
     else:
         whole = [pair for pair in every if not pair[1].suffix and pair[1].subset is None]
-        left = [
+        layer_columns = [
             ScoredColumn(column.title, task.name, task.metric, (column,)) for task, column in whole
         ]
-        right = [
+        zero_shot_columns = [
             ScoredColumn(title, name, "matthews" if name == "cola" else "accuracy")
             for name, title in ZERO_SHOT["title"].items()
         ]
-        return (*left, *right)
+        return (*layer_columns, *zero_shot_columns)
     return tuple(
         ScoredColumn(title, task.name, metric, parts)
         for title, task, parts in chosen

@@ -8,7 +8,7 @@ import pandas as pd
 from gpt1.base.files import parse_json, read_json
 from gpt1.params.recipes import pretraining_of, pretraining_stage
 from gpt1.params.schema import Params
-from gpt1.results.drawing import NETWORK_COLOURS, NETWORK_DASHES, NETWORK_TITLES, panels
+from gpt1.results.plotting import NETWORK_COLOURS, NETWORK_DASHES, NETWORK_TITLES, panels
 from gpt1.results.predictions import reading
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
                 raise ValueError("a loss that is not finite")
             curves.append(points.reindex(columns=POINTS).assign(network=network))
             facts.append({"network": network} | {name: summary[name] for name in FACTS})
-            parameters += [(network, *part) for part in summary["parameters"].items()]
+            parameters += [(network, *count) for count in summary["parameters"].items()]
     curve = pd.concat(curves or [pd.DataFrame(columns=[*POINTS, "network"])])
     summaries = pd.DataFrame(facts, columns=["network", *FACTS])
     return (
@@ -53,22 +53,22 @@ def thinned(curves: pd.DataFrame) -> pd.DataFrame:
     """
     training = curves.dropna(subset="loss")
     bins = (POINTS_PER_E * np.log(training["update"].astype(float))).astype(int)
-    by = training.groupby([training["network"], bins], sort=False)
-    return by[["update", "loss", "learning_rate"]].mean().reset_index(0).reset_index(drop=True)
+    grouped = training.groupby([training["network"], bins], sort=False)
+    return grouped[["update", "loss", "learning_rate"]].mean().reset_index(0).reset_index(drop=True)
 
 
-def draw_curves(curves: pd.DataFrame) -> "Figure":
+def plot_curves(curves: pd.DataFrame) -> "Figure":
     """Loss in training (the mean of neighbouring points) and held out, and the learning rate, by
     update.
     """
     figure, (losses, rates) = panels(1, 2, (7.2, 2.9))
-    for network, mine in curves.groupby("network", sort=False):
+    for network, curve in curves.groupby("network", sort=False):
         style = {"color": NETWORK_COLOURS[network], "linestyle": NETWORK_DASHES[network]}
-        drawn, heldout = thinned(mine), mine.dropna(subset="heldout_loss")
-        losses.plot(drawn["update"], drawn["loss"], label=NETWORK_TITLES[network], **style)
+        training, heldout = thinned(curve), curve.dropna(subset="heldout_loss")
+        losses.plot(training["update"], training["loss"], label=NETWORK_TITLES[network], **style)
         points = heldout["update"], heldout["heldout_loss"]
         losses.plot(*points, "o", color=style["color"], markersize=3)
-        rates.plot(drawn["update"], drawn["learning_rate"], **style)
+        rates.plot(training["update"], training["learning_rate"], **style)
     losses.set(xscale="log", xlabel="updates (points: held out)", ylabel="loss, nats a token")
     rates.set(xlabel="updates", ylabel="learning rate")
     losses.legend(frameon=False)

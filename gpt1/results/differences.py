@@ -8,36 +8,40 @@ import pandas as pd
 
 from gpt1.results.columns import ScoredColumn
 from gpt1.results.intervals import LEVEL, deviation_of, margin, p_value
-from gpt1.results.scores import draws_of
+from gpt1.results.scores import resampled_scores_of
 
 
-class Drawn:
+class Resampled:
     """Scores of systems by seed and draw, each computed once."""
 
     def __init__(self, predictions: pd.DataFrame) -> None:
         self.rows = dict(list(predictions.groupby(["system", "task"], sort=False)))
-        self.known: dict[tuple[str, ScoredColumn], pd.DataFrame] = {}
+        self.computed: dict[tuple[str, ScoredColumn], pd.DataFrame] = {}
 
     def of(self, system: str, column: ScoredColumn) -> pd.DataFrame:
         """A row a seed (SEEDS), in columns the whole and each draw; empty for none."""
         key = (system, column)
-        if key not in self.known:
+        if key not in self.computed:
             rows = self.rows.get((system, column.task))
-            self.known[key] = pd.DataFrame() if rows is None else draws_of(rows, column)[0]
-        return self.known[key]
+            self.computed[key] = (
+                pd.DataFrame() if rows is None else resampled_scores_of(rows, column)[0]
+            )
+        return self.computed[key]
 
 
 def difference(
-    drawn: Drawn, system: str, other: str, columns: Sequence[ScoredColumn]
+    resampled: Resampled, system: str, other: str, columns: Sequence[ScoredColumn]
 ) -> dict[str, Any]:
     """`system` less `other`, the mean over those of the columns that both have: in each column on
     the same draws of examples, of each pre-training the mean over its fine-tuning seeds, on the
     seeds that all have. Of no such column or seed the titles alone.
     """
-    both = {column: (drawn.of(system, column), drawn.of(other, column)) for column in columns}
+    both = {
+        column: (resampled.of(system, column), resampled.of(other, column)) for column in columns
+    }
     pairs = {column: pair for column, pair in both.items() if not (pair[0].empty or pair[1].empty)}
     result: dict[str, Any] = {"columns": ", ".join(column.title for column in pairs)}
-    sides = [[_by_seed(pair[place]) for pair in pairs.values()] for place in (0, 1)]
+    sides = [[_by_seed(pair[index]) for pair in pairs.values()] for index in (0, 1)]
     every = [set(scores.index) for side in sides for scores in side]
     seeds = sorted(set.intersection(*every)) if every else []
     if not seeds:
@@ -69,8 +73,8 @@ def difference(
     }
 
 
-def _by_seed(drawn: pd.DataFrame) -> pd.DataFrame:
+def _by_seed(resampled: pd.DataFrame) -> pd.DataFrame:
     """By fine-tuning seed, with the pre-training seed as `start`; a snapshot's by that."""
-    seeded = drawn.reset_index()
+    seeded = resampled.reset_index()
     seeded["seed"] = seeded["seed"].fillna(seeded["pretraining_seed"])
     return seeded.rename(columns={"pretraining_seed": "start"}).set_index("seed")

@@ -12,9 +12,9 @@ import pandas as pd
 from gpt1.base.files import stage_folder
 from gpt1.results.cautions import CLAIMS, CURVES, FIGURE2, cautions
 from gpt1.results.columns import FULL
-from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.figures import relative
 from gpt1.results.paper import HEADINGS
+from gpt1.results.plotting import NETWORK_TITLES
 from gpt1.results.runs import CLAIMS as CLAIMS_FILE
 from gpt1.results.runs import SCORES, read_table
 from gpt1.results.tables import table_of
@@ -47,8 +47,8 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
 
 def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean score by the number of layers transferred; the last row is all of them."""
-    mine = scores[scores["update"].isna()]
-    means = mine.pivot_table(index="system", columns="column", values="score", sort=False)
+    layer_scores = scores[scores["update"].isna()]
+    means = layer_scores.pivot_table(index="system", columns="column", values="score", sort=False)
     order = sorted(
         means.index, key=lambda name: (name == FULL, len(name), name)
     )  # layers-10 after 9
@@ -59,10 +59,10 @@ def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
     """Relative performance by update, of each network on each set, the mean over pre-trainings."""
-    mine = relative(scores)
-    title = mine["system"].map(NETWORK_TITLES) + " " + mine["column"]
+    relative_scores = relative(scores)
+    title = relative_scores["system"].map(NETWORK_TITLES) + " " + relative_scores["column"]
     return named(
-        mine.pivot_table(index="update", columns=title, values="relative", sort=False)
+        relative_scores.pivot_table(index="update", columns=title, values="relative", sort=False)
         .sort_index()
         .round(2)
     )

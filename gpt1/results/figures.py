@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from gpt1.results.columns import FULL, averaged
-from gpt1.results.drawing import BLUE, GREEN, GREY, NETWORK_DASHES, PURPLE, VERMILION, panels
 from gpt1.results.paper import AVERAGE, FIGURE2_LAYERS, TABLE5, TABLE5_ROWS, ZERO_SHOT
+from gpt1.results.plotting import BLUE, GREEN, GREY, NETWORK_DASHES, PURPLE, VERMILION, panels
 from gpt1.results.tables import TITLES, average
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
@@ -16,13 +16,13 @@ SET_COLOURS = dict(zip(ZERO_SHOT.index, (BLUE, VERMILION, GREEN, PURPLE), strict
 SYSTEMS = {FULL: BLUE, "no_aux_lm": GREEN, "lstm": VERMILION, "no_pretraining": GREY}
 
 
-def draw_table5(scores: pd.DataFrame) -> "Figure":
+def plot_table5(scores: pd.DataFrame) -> "Figure":
     """A group of bars a column, this run's with its deviation over seeds above the paper's."""
     keys = [(AVERAGE, "mean"), *((column.title, column.metric) for column in averaged())]
-    by = pd.concat([scores, average(scores)]).groupby(["system", "column", "metric"])["score"]
+    grouped = pd.concat([scores, average(scores)]).groupby(["system", "column", "metric"])["score"]
     means, deviations = (
         statistic.unstack("system").reindex(keys, columns=list(SYSTEMS)).set_axis(list(TABLE5))
-        for statistic in (by.mean(), by.std())
+        for statistic in (grouped.mean(), grouped.std())
     )
     figure, (ours, paper) = panels(2, 1, (7.2, 3.9))
     style: Any = {
@@ -49,19 +49,23 @@ def draw_table5(scores: pd.DataFrame) -> "Figure":
     return figure
 
 
-def draw_layers(scores: pd.DataFrame, layers: int) -> "Figure":
+def plot_layers(scores: pd.DataFrame, layers: int) -> "Figure":
     """Figure 2, left: score by the number of layers transferred, of `layers` in all."""
     figure, [axes] = panels(1, 1, (4.2, 2.9))
-    mine = scores[scores["update"].isna()]
-    tasks = mine.loc[mine["system"] == "layers-0", "task"].unique()
+    layer_scores = scores[scores["update"].isna()]
+    tasks = layer_scores.loc[layer_scores["system"] == "layers-0", "task"].unique()
     for task, colour in zip(tasks, (BLUE, VERMILION, GREEN, PURPLE) * 3, strict=False):
-        of = mine[mine["task"] == task]
-        count = of["system"].str.removeprefix("layers-").replace(FULL, str(layers)).astype(int)
-        means = of.groupby(count)["score"].mean()
-        axes.plot(means.index, means, color=colour, label=f"{of['column'].iloc[0]}, this run")
-        axes.plot(count, of["score"], "o", color=colour, markersize=2.5)
-        if task in FIGURE2_LAYERS and (of["source"] != "made up").all():
-            named = f"{of['column'].iloc[0]}, the paper's ends"
+        task_scores = layer_scores[layer_scores["task"] == task]
+        count = (
+            task_scores["system"].str.removeprefix("layers-").replace(FULL, str(layers)).astype(int)
+        )
+        means = task_scores.groupby(count)["score"].mean()
+        axes.plot(
+            means.index, means, color=colour, label=f"{task_scores['column'].iloc[0]}, this run"
+        )
+        axes.plot(count, task_scores["score"], "o", color=colour, markersize=2.5)
+        if task in FIGURE2_LAYERS and (task_scores["source"] != "made up").all():
+            named = f"{task_scores['column'].iloc[0]}, the paper's ends"
             axes.plot((0, layers), FIGURE2_LAYERS[task], ":", color=colour, label=named)
     axes.set(xlabel="layers transferred", ylabel="score × 100")
     axes.set_xticks(range(layers + 1))
@@ -73,19 +77,21 @@ def relative(scores: pd.DataFrame) -> pd.DataFrame:
     """Scores of zero-shot sets with their `relative` performance, and its standard error as
     `band`: 0 is random, 1 the state of the art before the paper (Figure 2, right).
     """
-    mine = scores[scores["update"].notna() & scores["score"].notna()].astype({"update": int})
-    mine = mine.join(ZERO_SHOT, on="task")
-    span = mine["state_of_the_art"] - mine["random"]
-    return mine.assign(relative=(mine["score"] - mine["random"]) / span, band=mine["error"] / span)
+    zero_shot = scores[scores["update"].notna() & scores["score"].notna()].astype({"update": int})
+    zero_shot = zero_shot.join(ZERO_SHOT, on="task")
+    span = zero_shot["state_of_the_art"] - zero_shot["random"]
+    return zero_shot.assign(
+        relative=(zero_shot["score"] - zero_shot["random"]) / span, band=zero_shot["error"] / span
+    )
 
 
-def draw_zero_shot(scores: pd.DataFrame) -> "Figure":
+def plot_zero_shot(scores: pd.DataFrame) -> "Figure":
     """Figure 2, right: relative performance over pre-training, the mean over its seeds."""
     figure, [axes] = panels(1, 1, (5.2, 3.2))
-    for (network, name), mine in relative(scores).groupby(["system", "task"]):
-        means, ours = mine.groupby("update")[["relative", "band"]].mean(), network == "transformer"
+    for (network, name), curve in relative(scores).groupby(["system", "task"]):
+        means, ours = curve.groupby("update")[["relative", "band"]].mean(), network == "transformer"
         style = {"color": SET_COLOURS[name], "linestyle": NETWORK_DASHES[network]}
-        axes.plot(means["relative"], label=mine["title"].iloc[0] if ours else None, **style)
+        axes.plot(means["relative"], label=curve["title"].iloc[0] if ours else None, **style)
         if ours:
             ends = (means["relative"] + sign * means["band"] for sign in (-1, 1))
             axes.fill_between(means.index, *ends, color=style["color"], alpha=0.15, linewidth=0)

@@ -14,11 +14,13 @@ def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DE
     """A column a task of GLUE, of scores in columns by (column, metric): the mean of its metrics
     (Wang et al. 2018), one of which may be left out. Not a number where one is absent.
     """
-    metrics = {task: [key for key in of if key != without] for task, of in GLUE_TASKS.items()}
+    kept_metrics = {
+        task: [key for key in keys if key != without] for task, keys in GLUE_TASKS.items()
+    }
     return pd.DataFrame(
         {
-            task: scores.reindex(columns=of).mean(axis=1, skipna=False)
-            for task, of in metrics.items()
+            task: scores.reindex(columns=keys).mean(axis=1, skipna=False)
+            for task, keys in kept_metrics.items()
         }
     )
 

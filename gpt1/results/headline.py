@@ -10,8 +10,8 @@ import pandas as pd
 from gpt1.base.files import stage_folder, write_json
 from gpt1.results.columns import FULL
 from gpt1.results.curves import thinned
-from gpt1.results.drawing import NETWORK_TITLES
 from gpt1.results.paper import TABLES
+from gpt1.results.plotting import NETWORK_TITLES
 from gpt1.results.runs import CLAIMS, SCORES, read_table
 from gpt1.results.tables import average
 
@@ -46,11 +46,11 @@ def write_headline(scores_folder: Path, plots_folder: Path) -> dict[str, dict[st
     for name, numbers in headline.items():
         write_json(scores_folder / f"{name}.json", numbers)
     curves = read_table(stage_folder("report", "curves", "updates.csv"))
-    for name, loss, drawn in (
+    for name, loss, points in (
         ("training", "loss", thinned(curves)),
         ("heldout", "heldout_loss", curves),
     ):
-        table = drawn.pivot_table(loss, "update", "network").reindex(columns=list(NETWORK_TITLES))
+        table = points.pivot_table(loss, "update", "network").reindex(columns=list(NETWORK_TITLES))
         table.to_csv(plots_folder / f"{name}.csv", float_format="%.4f")
     return headline
 
@@ -60,8 +60,12 @@ def _means(table: str) -> dict[str, dict[str, float]]:
     and metric, and of another system than the whole model its name.
     """
     scores = read_table(stage_folder("report", table, SCORES))
-    mine = average(scores.dropna(subset="score")) if table == "table5" else scores
-    by = mine.groupby(["column", "metric", "system"], sort=False)["score"].agg(["mean", "std"])
-    by.index = ["-".join(key).removesuffix(f"-{FULL}").replace(" ", "-") for key in by.index]
-    means: dict[str, dict[str, float]] = by.rename(columns={"std": "sd"}).to_dict("index")
+    table_scores = average(scores.dropna(subset="score")) if table == "table5" else scores
+    grouped = table_scores.groupby(["column", "metric", "system"], sort=False)["score"].agg(
+        ["mean", "std"]
+    )
+    grouped.index = [
+        "-".join(key).removesuffix(f"-{FULL}").replace(" ", "-") for key in grouped.index
+    ]
+    means: dict[str, dict[str, float]] = grouped.rename(columns={"std": "sd"}).to_dict("index")
     return means

@@ -16,18 +16,18 @@ LEVEL = 0.05
 HALVINGS = 60
 
 
-def cluster_draws(clusters: int, seed: int) -> Floats:
+def resampling_counts(clusters: int, seed: int) -> Floats:
     """Weights [1 + DRAWS, clusters]: each cluster once; then how often each is among as many drawn
     with replacement (Efron and Tibshirani 1993, chapter 8). Scores of one task get one `seed`, so
     that systems are compared on the same draws. One cluster tells nothing of others: not a number.
     """
     if clusters < 2:
         return np.vstack([np.ones((1, 1)), np.full((DRAWS, 1), np.nan)])
-    drawn = np.random.default_rng(seed).multinomial(clusters, [1 / clusters] * clusters, DRAWS)
-    return np.vstack([np.ones(clusters), drawn])
+    resampled = np.random.default_rng(seed).multinomial(clusters, [1 / clusters] * clusters, DRAWS)
+    return np.vstack([np.ones(clusters), resampled])
 
 
-def drawn_scores(
+def resampled_scores(
     metric: str, labels: Array, answers: Array, clusters: Array, seed: int = 0
 ) -> Floats:
     """Scores x 100 [..., s, 1 + DRAWS] of answers [..., s, n] to labels [..., n]: of all examples,
@@ -41,7 +41,7 @@ def drawn_scores(
     starts = np.flatnonzero(np.diff(cluster_n[order], prepend=-1))
     terms = _terms(metric, labels[..., None, order], answers[..., order])
     sums_c = np.add.reduceat(terms, starts, axis=-1)
-    return 100 * _score(metric, sums_c @ cluster_draws(len(starts), seed).T)
+    return 100 * _score(metric, sums_c @ resampling_counts(len(starts), seed).T)
 
 
 def _terms(metric: str, labels: Array, answers: Array) -> Floats:
@@ -87,9 +87,9 @@ def deviation_of(scores: Floats) -> Floats:
     alike by luck, and without that floor three claims of nothing are decided in 6 % of runs where
     seeds find a trick or do not (benchmarks/coverage.py).
     """
-    own = scores.mean(axis=0).std(axis=-1, ddof=1)
+    over_seeds = scores.mean(axis=0).std(axis=-1, ddof=1)
     apart = np.sqrt(scores.var(axis=-1, ddof=1).sum(axis=0)) / len(scores)
-    return np.asarray(np.maximum(own, apart))
+    return np.asarray(np.maximum(over_seeds, apart))
 
 
 def margin(
@@ -126,8 +126,8 @@ def holm(p_values: Floats) -> Floats:
     a chance of at most alpha that any is wrongly so (Holm 1979).
     """
     order = np.argsort(p_values, axis=0)
-    left = np.arange(len(p_values), 0, -1).reshape(-1, *[1] * (p_values.ndim - 1))
-    steps = np.minimum(np.maximum.accumulate(left * np.sort(p_values, axis=0), axis=0), 1)
+    remaining = np.arange(len(p_values), 0, -1).reshape(-1, *[1] * (p_values.ndim - 1))
+    steps = np.minimum(np.maximum.accumulate(remaining * np.sort(p_values, axis=0), axis=0), 1)
     adjusted = np.empty_like(steps)
     np.put_along_axis(adjusted, order, steps, axis=0)
     return adjusted

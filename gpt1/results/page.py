@@ -39,7 +39,7 @@ def write_page(path: Path = INDEX) -> dict[str, Any]:
     )
     with writing(path) as file:
         file.write(environment.get_template("page.html.j2").render(contents))
-    missing = [name for name, part in contents["parts"].items() if not part["tables"]]
+    missing = [name for name, section in contents["parts"].items() if not section["tables"]]
     return {"path": path.as_posix(), "bytes": path.stat().st_size, "parts_missing": missing}
 
 

@@ -36,15 +36,15 @@ def facts() -> dict[str, str]:
     if Path(RUN).is_file():
         return {str(name): str(value) for name, value in read_json(Path(RUN))["facts"].items()}
     logs = trainings()
-    known, code, host = {}, checkout(Path()), machine()
+    lines, code, host = {}, checkout(Path()), machine()
     if len(logs):
         code, host = logs["checkout"].iloc[-1], logs["machine"].iloc[-1]
         time = timedelta(seconds=round(busy_seconds(logs)))
-        known["Time"] = f"{time} (h:min:s) of training on {host['cores']} cores"
+        lines["Time"] = f"{time} (h:min:s) of training on {host['cores']} cores"
     dirty = ", with uncommitted changes" if code["dirty"] == "true" else ""
-    known["Commit"] = code["git_commit"] + dirty
-    known["Machine"] = f"{host['cpu']}, {host['cores']} cores; GPU: {host['gpu']}"
-    return known | {"Versions": f"Python {host['python']}, torch {host['torch']}"}
+    lines["Commit"] = code["git_commit"] + dirty
+    lines["Machine"] = f"{host['cpu']}, {host['cores']} cores; GPU: {host['gpu']}"
+    return lines | {"Versions": f"Python {host['python']}, torch {host['torch']}"}
 
 
 def sources() -> pd.DataFrame:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from gpt1.base.files import stage_folder
 from gpt1.params.schema import Params
 from gpt1.results.claims import claims_of
-from gpt1.results.curves import curves_of, draw_curves
+from gpt1.results.curves import curves_of, plot_curves
 from gpt1.results.display import FORMATS, displayed, layers_table, zero_shot_table
-from gpt1.results.drawing import svg
-from gpt1.results.figures import draw_layers, draw_table5, draw_zero_shot
+from gpt1.results.figures import plot_layers, plot_table5, plot_zero_shot
+from gpt1.results.plotting import svg
 from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.runs import CLAIMS, PREDICTIONS, SCORES, read_table, write_table
 from gpt1.results.scores import scores_of
@@ -34,7 +34,7 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         curves, facts, parameters = curves_of(params)
         for title, table in (("updates", curves), ("training", facts), ("parameters", parameters)):
             table.to_csv(folder / f"{title}.csv", index=False)
-        draw(folder / "pretraining.svg", lambda: draw_curves(curves))
+        save_plot(folder / "pretraining.svg", lambda: plot_curves(curves))
     else:
         predictions = predictions_of(params, name)
         scores = scores_of(predictions, name, sources_of(params))
@@ -42,16 +42,20 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         write_table(predictions, folder / PREDICTIONS)
         write_table(scores, folder / SCORES)
         if name == "table5":
-            draw(folder / "table5.svg", lambda: draw_table5(scores))
+            save_plot(folder / "table5.svg", lambda: plot_table5(scores))
         if name == "figure2":
-            left, right = layers_table(scores), zero_shot_table(scores)
-            if len(left):
-                draw(folder / "figure2-left.svg", lambda: draw_layers(scores, params.model.layers))
-            if len(right):
-                draw(folder / "figure2-right.svg", lambda: draw_zero_shot(scores))
-            left.to_csv(folder / "left.csv", index_label="layers")
-            right.insert(0, "log10_update", [math.log10(update) for update in right.index])
-            right.to_csv(folder / "right.csv", index_label="update")
+            layer_scores, zero_shot_scores = layers_table(scores), zero_shot_table(scores)
+            if len(layer_scores):
+                save_plot(
+                    folder / "figure2-left.svg", lambda: plot_layers(scores, params.model.layers)
+                )
+            if len(zero_shot_scores):
+                save_plot(folder / "figure2-right.svg", lambda: plot_zero_shot(scores))
+            layer_scores.to_csv(folder / "left.csv", index_label="layers")
+            zero_shot_scores.insert(
+                0, "log10_update", [math.log10(update) for update in zero_shot_scores.index]
+            )
+            zero_shot_scores.to_csv(folder / "right.csv", index_label="update")
     tables, notes = displayed(name, folder)
     for ending, form in FORMATS.items():
         (folder / f"{name}.{ending}").write_text(form(tables, notes), encoding="utf-8")
@@ -70,6 +74,6 @@ def about(params: Params) -> dict[str, str]:
     return {"run": f"Profile {params.profile}: {layers}, {trained}, {tasks}"}
 
 
-def draw(path: Path, picture: "Callable[[], Figure]") -> None:
+def save_plot(path: Path, picture: "Callable[[], Figure]") -> None:
     """Write a picture."""
     path.write_text(svg(picture), encoding="utf-8")

@@ -102,9 +102,9 @@ def find_run(name: str | Path, option: str = "run") -> Path:
     the option that named it, where there is none.
     """
     places = [Path(name)] + ([SHIPPED.parent / name] if str(name) in shipped() else [])
-    for place in places:
-        if place.is_dir():
-            return place
+    for folder in places:
+        if folder.is_dir():
+            return folder
     raise UserError(
         f"{option} {name}: no such folder; expected a run's folder or {' or '.join(shipped())}"
     )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from gpt1.results.columns import ScoredColumn, columns_of
 from gpt1.results.glue import SEEDS, glue_rows
-from gpt1.results.intervals import drawn_scores
+from gpt1.results.intervals import resampled_scores
 
 SCORES = ["table", "system", "task", "column", "metric", "split", *SEEDS, "update", "score", "n"]
 SCORES += ["error", "source"]
@@ -17,27 +17,29 @@ TYPES = dict.fromkeys([*SEEDS, "update", "n"], "Int64") | dict.fromkeys(
 )
 
 
-def draws_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, int]:
+def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, int]:
     """Scores x 100 of a system's predictions of a task, a row a seed (indexed by SEEDS), and in
     columns the whole and each draw of clusters; and on how many examples. Empty where the
     predictions have no rows of the column, or no labels.
     """
-    parts_drawn, examples = [], 0
+    resampled_parts, examples = [], 0
     for part in column.parts or (None,):
-        mine = rows
+        part_rows = rows
         if part:
-            mine = rows[rows["split"].isin([f"dev{part.suffix}", f"test{part.suffix}"])]
-            mine = mine if part.subset is None else mine[mine["subset"] == part.subset]
-        mine = mine[mine["label"].notna()]
-        if mine.empty:
+            part_rows = rows[rows["split"].isin([f"dev{part.suffix}", f"test{part.suffix}"])]
+            part_rows = (
+                part_rows if part.subset is None else part_rows[part_rows["subset"] == part.subset]
+            )
+        part_rows = part_rows[part_rows["label"].notna()]
+        if part_rows.empty:
             return pd.DataFrame(), 0
         seeds = [
             (key, answered.sort_values("example"))
-            for key, answered in mine.groupby(SEEDS, dropna=False)
+            for key, answered in part_rows.groupby(SEEDS, dropna=False)
         ]
         first = seeds[0][1]
         stream = zlib.crc32(f"{column.task}/{first['split'].iloc[0]}".encode())
-        drawn = drawn_scores(
+        resampled = resampled_scores(
             column.metric,
             first["label"].to_numpy(np.float64),
             np.stack([answered["answer"].to_numpy(np.float64) for _, answered in seeds]),
@@ -45,9 +47,9 @@ def draws_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, in
             stream,
         )
         index = pd.MultiIndex.from_tuples([key for key, _ in seeds], names=SEEDS)
-        parts_drawn.append(pd.DataFrame(drawn, index))
+        resampled_parts.append(pd.DataFrame(resampled, index))
         examples += len(first)
-    return sum(parts_drawn[1:], parts_drawn[0]) / len(parts_drawn), examples
+    return sum(resampled_parts[1:], resampled_parts[0]) / len(resampled_parts), examples
 
 
 def scores_of(
@@ -75,7 +77,7 @@ def _rows(
             # a column without parts is of a zero-shot set, which alone is scored by update
             if column.task != task or pd.isna(update) == (not column.parts):
                 continue
-            drawn, examples = draws_of(group, column)
+            resampled, examples = resampled_scores_of(group, column)
             splits = {f"{split}{part.suffix}" for split in ("dev", "test") for part in column.parts}
             scored_splits = (
                 split for split in group["split"].unique() if split in splits or not splits
@@ -84,5 +86,5 @@ def _rows(
             source = sources.get(task, "")
             if not group["label"].notna().any():
                 yield (*about, pd.NA, pd.NA, update, np.nan, 0, np.nan, source)
-            for seeds, scores in zip(drawn.index, drawn.to_numpy(), strict=True):
+            for seeds, scores in zip(resampled.index, resampled.to_numpy(), strict=True):
                 yield (*about, *seeds, update, scores[0], examples, scores[1:].std(ddof=1), source)

@@ -26,16 +26,16 @@ def show_answer(run: str | None) -> None:
     from gpt1.results.freshness import freshness
     from gpt1.results.page import INDEX
 
-    shown, of = answer(freshness()), f" --run {run}" if run else ""
+    shown, option = answer(freshness()), f" --run {run}" if run else ""
     if not (shown.notice or shown.sentence):
         raise missing(stage_folder("report", "claims", CLAIMS))
-    page = INDEX if INDEX.is_file() and not run else f"gpt1 report{of}"
+    page = INDEX if INDEX.is_file() and not run else f"gpt1 report{option}"
     lines = [
         shown.tasks.to_string() if len(shown.tasks) else "",
         f"{shown.sentence} {shown.legend}".strip(),
         shown.agreement,
         shown.notice,
-        f"Page: {page}. Tables: gpt1 table{of} table2 … claims.",
+        f"Page: {page}. Tables: gpt1 table{option} table2 … claims.",
         "Verdicts need three pre-trainings: make reproduce PROFILE=town."
         * shown.sentence.startswith("Profile demo:"),
     ]
@@ -55,8 +55,8 @@ def show_table(name: str, format_: str) -> None:
     warn_of(name, Path())
     if format_ == "terminal":
         width = get_terminal_size().columns
-        item = TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False)
-        text = NOTE.sub(lambda note: item.fill(" ".join(note[0].split())), text)
+        wrapper = TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False)
+        text = NOTE.sub(lambda note: wrapper.fill(" ".join(note[0].split())), text)
     sys.stdout.write(plain(text))
 
 

@@ -35,17 +35,17 @@ def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
     over seeds, and below them their sample deviation where there are several. Not a number where
     the paper prints a dash, or the run has no score.
     """
-    mine = scores[(scores["table"] == name) & scores["score"].notna()]
+    table_scores = scores[(scores["table"] == name) & scores["score"].notna()]
     if name == "table5":
-        titles = common_titles(mine)
-        mine = pd.concat([mine, average(mine)])
+        titles = common_titles(table_scores)
+        table_scores = pd.concat([table_scores, average(table_scores)])
     else:
-        titles = " ".join(mine.loc[mine["column"] == GLUE, "task"].head(1)).split()
+        titles = " ".join(table_scores.loc[table_scores["column"] == GLUE, "task"].head(1)).split()
     headers = _headers(name, len(titles))
-    header = pd.MultiIndex.from_frame(mine[["column", "metric"]]).map(headers)
-    by = mine.groupby(["system", header])["score"]
+    header = pd.MultiIndex.from_frame(table_scores[["column", "metric"]]).map(headers)
+    grouped = table_scores.groupby(["system", header])["score"]
     mean, deviation, seeds = (
-        statistic.unstack() for statistic in (by.mean(), by.std(), by.count())
+        statistic.unstack() for statistic in (grouped.mean(), grouped.std(), grouped.count())
     )
     rows = [_paper(name, headers, titles)]
     for system in [*TITLES, *mean.index.difference(list(TITLES))]:
@@ -72,11 +72,11 @@ def average(scores: pd.DataFrame) -> pd.DataFrame:
     seed that lacks one of them has none.
     """
     keys = [(column.title, column.metric) for column in averaged()]
-    mine = scores.merge(pd.DataFrame(keys, columns=["column", "metric"]))
-    titles = common_titles(mine)
-    mine = mine[mine["column"].isin(titles)]
-    by = mine.groupby(["system", *SEEDS], dropna=False)["score"]
-    mean = by.mean()[by.count() == len(titles)].reset_index()
+    common = scores.merge(pd.DataFrame(keys, columns=["column", "metric"]))
+    titles = common_titles(common)
+    common = common[common["column"].isin(titles)]
+    grouped = common.groupby(["system", *SEEDS], dropna=False)["score"]
+    mean = grouped.mean()[grouped.count() == len(titles)].reset_index()
     return mean.assign(column=AVERAGE, metric="mean")
 
 

@@ -34,8 +34,8 @@ def main(name: str) -> None:
         spare = folder / ".unpacked"
         places = locate(source, raw, spare, params.acquire.max_unpacked_bytes)
         manifest = {
-            file: copy(source, file, place, folder / file)
-            for file, place in tqdm(places.items(), desc=name, unit="file", disable=None)
+            file: copy(source, file, path, folder / file)
+            for file, path in tqdm(places.items(), desc=name, unit="file", disable=None)
         }
         if name in READ:
             with named_as_brought({folder / file: places[file] for file in places} | {spare: raw}):

@@ -33,8 +33,8 @@ def main(name: str) -> None:
         if name == OFFICIAL.name:
             import_weights(places[0].parent, folder)
         else:
-            for place in places:
-                shutil.copyfile(place, folder / place.name)
+            for path in places:
+                shutil.copyfile(path, folder / path.name)
         files = {
             remote.name: {
                 "address": remote.address,

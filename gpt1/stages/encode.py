@@ -10,7 +10,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_texts
-from gpt1.demo.meaning import said
+from gpt1.demo.meaning import quality_words
 from gpt1.params.schema import read_params
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.arrays import about_split, described, example_arrays, texts_of
@@ -42,7 +42,7 @@ def main(name: str) -> None:
             )
             np.savez(folder / f"{split}.npz", **arrays)
             about[split] = about_split(task, rows, arrays, truncated)
-            clusters[split] = cluster_ids(task, rows.examples, said if made_up else None)
+            clusters[split] = cluster_ids(task, rows.examples, quality_words if made_up else None)
         np.savez(folder / CLUSTERS, allow_pickle=False, **clusters)
         write_json(folder / "task.json", described(task, vocabulary, about, release))
     counts = ", ".join(f"{split} {counts['examples']}" for split, counts in about.items())

@@ -21,7 +21,7 @@ def main(name: str) -> None:
     """Read the official files, encode their texts, make prompts of them, write one npz a split."""
     params = read_params()
     if name not in params.zero_shot or name not in SETS:
-        names = [known for known in params.zero_shot if known in SETS]
+        names = [set_name for set_name in params.zero_shot if set_name in SETS]
         raise UserError(
             f"expected one zero-shot set of params.yaml ({', '.join(names) or 'it has none'});"
             f" found {name}"

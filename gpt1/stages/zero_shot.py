@@ -45,7 +45,7 @@ def main(name: str, number: str) -> None:
     snapshots: list[dict[str, Any]] = []
     arrays: dict[str, Any] = {}
     if sets:
-        vocabulary = [sets[0].about[f"vocabulary_{of}"] for of in ("size", "fingerprint")]
+        vocabulary = [sets[0].about[f"vocabulary_{fact}"] for fact in ("size", "fingerprint")]
         network = make_network(kind, params, vocabulary[0], torch.Generator()).to(machine.device)
         batch_tokens = machine.micro_batch_for(context) * context
         description, files = describe(kind, params, *vocabulary), snapshots_of(kind, seed, params)
@@ -62,7 +62,7 @@ def main(name: str, number: str) -> None:
         about = {"network": kind, "snapshots": snapshots, "sets": about_sets}
         write_json(folder / "scores.json", about)
     for name, about in about_sets.items():
-        first, last = (snapshots[place]["scores"][name] for place in (0, -1))
+        first, last = (snapshots[index]["scores"][name] for index in (0, -1))
         print(
             f"seed {seed}, {name}: {about['metric']} {first:.3f} by the first snapshot,"
             f" {last:.3f} by the last (guessing {about['random']})",

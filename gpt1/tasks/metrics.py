@@ -84,7 +84,7 @@ def standard_error(metric: str, labels: Array, predictions: Array) -> float:
         return math.sqrt(value * (1 - value) / len(labels))
     generator, rows = np.random.default_rng(0), len(labels)
     samples = (generator.integers(rows, size=rows) for _ in range(BOOTSTRAP_SAMPLES))
-    return float(np.std([score(metric, labels[drawn], predictions[drawn]) for drawn in samples]))
+    return float(np.std([score(metric, labels[sample], predictions[sample]) for sample in samples]))
 
 
 def is_one_class(predictions: Array) -> bool:

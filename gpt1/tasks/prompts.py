@@ -193,7 +193,7 @@ def prompt_split(
             f"zero-shot set {set_.task.name}: expected {split} examples with tokens to score, found"
             f" none among {len(made)}; look at the files that data/acquire has of it"
         )
-    parts = (part for prompt, _ in scorable for part in (prompt.prefix, *prompt.continuations))
+    parts = (text for prompt, _ in scorable for text in (prompt.prefix, *prompt.continuations))
     arrays = packed(parts, vocabulary_size - 1) | {
         "uncounted": np.array([prompt.uncounted for prompt, _ in scorable], dtype=np.int64),
         "labels": np.array([example.label for _, example in scorable], dtype=np.int64),

@@ -83,10 +83,10 @@ def _example(lines: list[bytes]) -> Example:
         raise BadRowError("equal candidates", quoted(candidates))
     if answer.casefold() not in folded:
         raise BadRowError("answer is no candidate", f"{quoted(answer)} of {quoted(candidates)}")
-    place = pronoun_place(sentence, pronoun)
-    if place is None:
+    match = pronoun_place(sentence, pronoun)
+    if match is None:
         raise BadRowError("pronoun not in the sentence", f"{quoted(pronoun)} in {quoted(sentence)}")
-    before, after = sentence[: place.start()].strip(), sentence[place.end() :].strip()
+    before, after = sentence[: match.start()].strip(), sentence[match.end() :].strip()
     if not after:
         raise BadRowError("nothing after the pronoun", quoted(sentence))
     return Example((before, after), tuple(names), folded.index(answer.casefold()))

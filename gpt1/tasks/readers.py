@@ -156,17 +156,17 @@ def examples_of(
         for name in names
     ]:
         readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
-        for item in read_rows(folder / name, split.format, task):
-            if isinstance(item, Example):
+        for row in read_rows(folder / name, split.format, task):
+            if isinstance(row, Example):
                 readable += 1
                 tally.examples += 1
-                tally.labelled += item.label != UNLABELLED
-                tally.highest = max(tally.highest, item.label)
+                tally.labelled += row.label != UNLABELLED
+                tally.highest = max(tally.highest, row.label)
                 numbered = subset and task.subsets and not split.exported
-                yield replace(item, subset=subset) if numbered else item
+                yield replace(row, subset=subset) if numbered else row
             else:
-                first = first if unreadable else item
-                unreadable[item.reason] += 1
+                first = first if unreadable else row
+                unreadable[row.reason] += 1
         if readable or unreadable or not split.exported:  # one part of an export may have no rows
             _check_rows(folder / name, readable, unreadable, first, max_unreadable_fraction)
         tally.unreadable.update(unreadable)

@@ -58,9 +58,9 @@ Rows = Iterator[Example | Unreadable]
 
 def examples(items: Iterable[tuple[int, Item]], make: Callable[[Item], Example]) -> Rows:
     """Apply `make` to each numbered item: an example, or why there is none (BadRowError)."""
-    for number, item in items:
+    for number, source in items:
         try:
-            yield make(item)
+            yield make(source)
         except BadRowError as bad:
             yield bad.at(number)
 

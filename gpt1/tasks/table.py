@@ -70,7 +70,7 @@ class Task:
     @property
     def source(self) -> Source:
         """The task as stage acquire sees it."""
-        known = tuple(
+        layouts = tuple(
             SourceLayout(
                 tuple(
                     dict.fromkeys(
@@ -88,7 +88,7 @@ class Task:
             self.origin,
             self.licence,
             self.how_to_get,
-            known,
+            layouts,
             combined=self.combined,
             also=self.also,
         )

@@ -66,8 +66,8 @@ def problem(error: Exception) -> str:
     reason = str(error).strip().partition("\n")[0] or type(error).__name__
     uri = tracking_uri()
     parts = urlsplit(uri)
-    known = parts.netloc.rpartition("@")[0], parts.password, unquote(parts.password or "")
-    for secret in filter(None, known):  # as a word: a short one stands in many others
+    secrets = parts.netloc.rpartition("@")[0], parts.password, unquote(parts.password or "")
+    for secret in filter(None, secrets):  # as a word: a short one stands in many others
         reason = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", reason)
     return f"MLflow at {without_password(uri)} does not work ({reason[:200]})"
 

@@ -48,8 +48,8 @@ def finished(params: Params) -> Iterator[tuple[str, str, Path]]:
             parts = path.parent.relative_to(stage_folder(stage)).parts
             name = "/".join(parts[stage == "finetune" :])  # without the group
             task, system, _ = subject(stage, name)
-            known = task in params.tasks and (stage != "ablate" or system in params.variants)
-            if known or stage == "pretrain":
+            in_params = task in params.tasks and (stage != "ablate" or system in params.variants)
+            if in_params or stage == "pretrain":
                 yield stage, name, path.parent
 
 

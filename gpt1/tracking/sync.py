@@ -70,8 +70,8 @@ def _report(store: Store, notice: str) -> None:
     if run.data.tags.get(COMPLETE) == digest:
         return
     for path in files:
-        place = path.parent.relative_to(folder).as_posix().strip(".")
-        store.client.log_artifact(run.info.run_id, str(path), place)
+        artifact_path = path.parent.relative_to(folder).as_posix().strip(".")
+        store.client.log_artifact(run.info.run_id, str(path), artifact_path)
     for path in sorted(folder.glob("scores/*/*.json")) if not notice else ():
         numbers = read_json(path)
         if (value := numbers.get("mean", numbers.get("difference"))) is not None:

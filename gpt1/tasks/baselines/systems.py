@@ -27,14 +27,14 @@ def tfidf(parts: Parts, most: int) -> Any:
         sublinear_tf=True,
         dtype=np.float32,
     )
-    return vectorizer.fit([text for part in parts for text in part])
+    return vectorizer.fit([text for texts in parts for text in texts])
 
 
 def tfidf_features(vectorizer: Any, parts: Parts) -> csr_matrix:
     """Weights [n, features] of one text; of a pair both, their product, absolute difference and
     cosine.
     """
-    first, *more = (vectorizer.transform(part) for part in parts)
+    first, *more = (vectorizer.transform(texts) for texts in parts)
     if not more:
         return first
     second = spread(more[0], first)

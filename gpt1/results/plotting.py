@@ -22,15 +22,15 @@ NETWORK_DASHES: dict[str, Any] = {
 }
 
 
-def svg(draw: "Callable[[], Figure]", points: float = 8.0) -> str:
-    """The picture of `draw` as SVG, its letters so many points high."""
+def svg(plot: "Callable[[], Figure]", points: float = 8.0) -> str:
+    """The picture of `plot` as SVG, its letters so many points high."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     style: Any = {"svg.hashsalt": "gpt1", "svg.fonttype": "none", "font.size": points}
     with mpl.rc_context(style | {"font.family": "sans-serif"}):
         text = io.StringIO()
-        FigureCanvasSVG(draw()).print_svg(
+        FigureCanvasSVG(plot()).print_svg(
             text, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
         )  # type: ignore[no-untyped-call]
     return text.getvalue()
