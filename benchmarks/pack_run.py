@@ -1,4 +1,4 @@
-"""A finished run's results, without data and weights, as a folder that --run and gpt1.results.load
+"""A finished run's results, and a few of its models, as a folder that --run and gpt1.results.load
 read: how gpt1/reference/* were made.
 
     python benchmarks/pack_run.py FOLDER [PREDICTIONS]      in the root of the run's checkout
@@ -13,6 +13,10 @@ from pathlib import Path
 
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.base.machine import output
+from gpt1.inference.finished import finished
+from gpt1.model.weights import read_weights, save_state
+from gpt1.params.recipes import pretraining_of
+from gpt1.params.schema import read_params
 from gpt1.results import load
 from gpt1.results.freshness import freshness
 from gpt1.results.page import INDEX, write_page
@@ -21,6 +25,19 @@ from gpt1.results.runs import NAMES, PREDICTIONS, RUN, write_table
 
 REPORT = stage_folder("report")
 APART = ("scores", "plots", "dev_scores")  # dvc's
+MODELS = ("qnli", "sst2", "story_cloze")  # beside the pre-trained one; each as float16, 1.2 MB
+
+
+def pack_models(folder: Path) -> None:
+    """Copy the vocabulary, the first pre-trained Transformer, and the best seed of three tasks."""
+    params = read_params()
+    shutil.copytree(stage_folder("bpe"), folder / stage_folder("bpe"))
+    best = [finished(params, task).weights(None) for task in MODELS]
+    for path in (pretraining_of(params, "transformer") / "weights.safetensors", *best):
+        description, tensors = read_weights(path)
+        halves = {name: tensor.half() for name, tensor in tensors.items()}
+        save_state(folder / path, halves, description)
+        shutil.copyfile(path.with_name("summary.json"), folder / path.with_name("summary.json"))
 
 
 def main() -> None:
@@ -41,6 +58,7 @@ def main() -> None:
         rows = rows[rows["update"].isna()].drop(columns="outdated")
         write_table(rows, folder / REPORT / "predictions" / PREDICTIONS)
         shutil.copyfile("params.yaml", folder / "params.yaml")
+        pack_models(folder)
         write_page(folder / INDEX)
         known = facts()
         for page in sys.argv[2:]:

@@ -1,14 +1,16 @@
-"""`gpt1 generate`: a pre-trained Transformer goes on with texts."""
+"""`gpt1 generate`: a pre-trained Transformer continues texts."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gpt1.commands.options import OF_THE_FIRST, VOCABULARY, Vocabulary, first_weights, option
+from gpt1.commands.options import OF_THE_FIRST, VOCABULARY, Run, Vocabulary, first_weights, option
 
 EXAMPLES = """
 Examples:
+
+    gpt1 generate "The town was quiet and" --run reference/town
 
     gpt1 generate "She opened the door and"
 
@@ -37,6 +39,7 @@ def generate(
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="Texts for each prompt.")] = 1,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the sampling.")] = 0,
+    run: Run = None,
 ) -> None:
     """Continue texts with a pre-trained Transformer: by the likeliest token, by beam search, or by
     sampling.
@@ -46,6 +49,7 @@ def generate(
     """
     from gpt1.base.errors import plain
     from gpt1.inference.generation import encode_prompt, go_on, load_language_model
+    from gpt1.results.runs import within
     from gpt1.train import launch
 
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
@@ -53,7 +57,8 @@ def generate(
     sampling["do_sample"] = bool(sampling) or (samples > 1 and beams == 1)
     machine = launch.read_machine()
     launch.prepare(machine)
-    model = load_language_model(weights or first_weights(), vocabulary, machine.device)
+    with within(run):
+        model = load_language_model(weights or first_weights(), vocabulary, machine.device)
     for prompt in prompts:
         ids = encode_prompt(model.vocabulary, prompt)
         counts = {"num_beams": max(beams, samples if beams > 1 else 1)}

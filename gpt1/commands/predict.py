@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from gpt1.base.errors import UserError
-from gpt1.commands.options import VOCABULARY, Seed, Task, Vocabulary, option
+from gpt1.commands.options import VOCABULARY, Run, Seed, Task, Vocabulary, option
 
 EXAMPLES = """
 Examples:
+
+    gpt1 predict qnli --run reference/town --first "Who was moneyed?" --second "Ada was poor, not wealthy."
 
     gpt1 predict rte --first "A cat sleeps on the mat." --second "An animal sleeps."
 
@@ -54,6 +56,7 @@ def predict(
             "Where a file's answers go (.tsv, .csv, .jsonl). Default: TASK-FILE.predictions.tsv."
         ),
     ] = None,
+    run: Run = None,
 ) -> None:
     """Answer an example, as JSON, with a fine-tuned model, or a file of them, with the task's score where it
     has labels.
@@ -70,11 +73,10 @@ def predict(
     from gpt1.inference.finished import finished
     from gpt1.inference.saved import example_of, load_model
     from gpt1.params.schema import read_params
+    from gpt1.results.runs import within
     from gpt1.tasks.table import TASKS
 
-    if weights is None:
-        weights = finished(read_params(), task).weights(seed)
-    elif task not in TASKS:
+    if task not in TASKS:
         raise UserError(f"expected one of the tasks {', '.join(TASKS)}; found {task}")
     fields = {"first": first, "second": second, "choices": choice or None}
     if (file is None) is not any(fields.values()):
@@ -85,7 +87,10 @@ def predict(
         target = out or Path(f"{task}-{file.stem}.predictions.tsv")
         prediction.refuse_target(target, file)
         rows = prediction.read_file(file, TASKS[task])
-    model = load_model(weights, vocabulary)
+    with within(run):
+        if weights is None:
+            weights = finished(read_params(), task).weights(seed)
+        model = load_model(weights, vocabulary)
     if model.task.name != task:
         raise UserError(f"{weights}: expected weights of {task}, found those of {model.task.name}")
     if file is None:

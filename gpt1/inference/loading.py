@@ -65,4 +65,5 @@ def read_saved(weights: Path, vocabulary_folder: Path, kind: str, expected: str)
             f" {description.vocabulary_size:,} and {description.vocabulary_fingerprint}; name the"
             " folder of their own, or bring both up to date with gpt1 run"
         )
-    return SavedModel(weights, description, tensors, vocabulary)
+    full = {name: tensor.float() for name, tensor in tensors.items()}  # shipped ones are halves
+    return SavedModel(weights, description, full, vocabulary)
