@@ -21,7 +21,7 @@ from gpt1.base.interrupts import end_with_parent
 from gpt1.base.locks import locked
 
 LOCK = Path(".dvc/tmp/gpt1-run.lock")
-ENDS = LOCK.with_suffix(".ends")  # its length: how often the run has been asked to end
+STOPS = LOCK.with_suffix(".ends")  # as many bytes as stops were requested of the run
 EXITED = re.compile(
     r"^ERROR: failed to reproduce.* exited with (-?\d+)$", re.MULTILINE
 )  # as DVC says of a command
@@ -46,19 +46,19 @@ def log_text(name: str) -> str:
     return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
 
 
-def asked() -> int:
-    """How often the run has been asked to end: once, stages save; twice, they are killed."""
-    return ENDS.stat().st_size
+def stops_requested() -> int:
+    """Return how many stops were requested: after one, stages save; after two, they are killed."""
+    return STOPS.stat().st_size
 
 
-def ask(*_: object) -> None:
-    """The handler of Ctrl-C and SIGTERM in a flow. On a full disk, too: it takes no room."""
-    os.truncate(ENDS, asked() + 1)
+def request_stop(*_: object) -> None:
+    """Handle Ctrl-C and SIGTERM in a flow. This takes no room, so it works on a full disk."""
+    os.truncate(STOPS, stops_requested() + 1)
 
 
-def interrupt(*_: object) -> None:
-    """The handler until then: noted besides, for not every KeyboardInterrupt comes through."""
-    ask()
+def stop_and_raise(*_: object) -> None:
+    """Handle Ctrl-C before the flow starts: some libraries swallow a KeyboardInterrupt."""
+    request_stop()
     raise KeyboardInterrupt
 
 
@@ -73,7 +73,7 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
     shell = shutil.which("bash") or "/bin/sh"
     log_of(name).parent.mkdir(parents=True, exist_ok=True)
     while True:
-        if stopped := asked():
+        if stopped := stops_requested():
             raise StageFailedError(name)
         with log_of(name).open("wb") as log:
             process = subprocess.Popen(
@@ -86,7 +86,7 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
                 preexec_fn=end_with_parent,
             )
         while (status := process.poll()) is None:
-            if stopped < asked():
+            if stopped < stops_requested():
                 os.killpg(process.pid, signal.SIGKILL if stopped else signal.SIGINT)
                 stopped += 1
             time.sleep(0.2)
@@ -132,7 +132,7 @@ def alone_here() -> Iterator[None]:
             raise UserError(line) from None
         lock.truncate(0)
         print(f"process {os.getpid()}", file=lock, flush=True)
-        ENDS.write_bytes(b"")
+        STOPS.write_bytes(b"")
         yield
 
 

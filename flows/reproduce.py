@@ -29,7 +29,14 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.graph import Stage, longest_paths, read_graph
 from flows.lanes import Lanes
-from flows.processes import StageLostError, alone_here, ask, asked, log_text, repro
+from flows.processes import (
+    StageLostError,
+    alone_here,
+    log_text,
+    repro,
+    request_stop,
+    stops_requested,
+)
 from flows.progress import Progress
 from gpt1.base.errors import UserError
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json
@@ -42,7 +49,7 @@ PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
 
 def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
     """Whether another try may go better: bad input and wrong parameters stay what they are."""
-    return isinstance(state.data, StageLostError) and not asked()
+    return isinstance(state.data, StageLostError) and not stops_requested()
 
 
 @task(
@@ -96,7 +103,9 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
     with Progress(stale, seconds, lanes.count) as progress:
         while True:
             ready = sorted([*ready, *order.get_ready()], key=lambda name: -urgency[name])
-            networks = {} if asked() else {name: stale[name].runs_network for name in ready}
+            networks = (
+                {} if stops_requested() else {name: stale[name].runs_network for name in ready}
+            )
             for name, environment in lanes.fill(networks).items():
                 ready.remove(name)
                 progress.began[name] = time.monotonic()
@@ -122,7 +131,9 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
                 progress.end(name, f"{name}: {took:.0f} s")
             else:
                 failed.append(name)
-                progress.end(name, f"{name}: interrupted" if asked() else f"error: {took}")
+                progress.end(
+                    name, f"{name}: interrupted" if stops_requested() else f"error: {took}"
+                )
 
 
 @task(task_run_name="gpt1 {command}", cache_policy=NO_CACHE)
@@ -143,11 +154,13 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
     try:
         with alone_here() if deployment.id else nullcontext():
             for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, ask)  # within the flow: Prefect sets its own around it
+                signal.signal(
+                    number, request_stop
+                )
             failed = run_stages(read_graph(targets), Lanes.of_machine(lanes))
     except UserError as error:
         return Failed(message=str(error))
-    if asked():
+    if stops_requested():
         return Cancelled(message="interrupted: what is finished is kept, the next run goes on")
     if deployment.id:
         for command in ("report", "sync"):

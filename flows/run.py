@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flows.graph import read_graph
-from flows.processes import alone_here, interrupt
+from flows.processes import alone_here, stop_and_raise
 from gpt1.base.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS
 from gpt1.params.schema import read_params
 
@@ -23,7 +23,7 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     """Bring targets (none: the whole graph) up to date; returns the exit status. Raises
     UserError.
     """
-    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGINT, stop_and_raise)
     read_params()  # a mistake there has its own status
     stages = read_graph(targets)
     if not (stale := [name for name, stage in stages.items() if stage.stale]):

@@ -268,3 +268,37 @@ def test_packages_run_nothing_at_import():
         assert path.name != "__init__.py" or len(ast.parse(path.read_text()).body) <= 1 + public, (
             f"{relative(path)}: a docstring only, so that importing a room costs nothing"
         )
+
+
+VAGUE = {
+    "asked",
+    "by",
+    "drawn",
+    "item",
+    "its",
+    "known",
+    "left",
+    "mine",
+    "of",
+    "one",
+    "own",
+    "part",
+    "piece",
+    "place",
+    "said",
+    "such",
+    "told",
+}
+
+
+def test_names_say_what_they_hold():
+    """Of variables and arguments at most one in a hundred is named by a word that must be decoded."""
+    names = [
+        node.arg if isinstance(node, ast.arg) else node.id
+        for path in [*SOURCES, *FLOWS]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.arg)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    ]
+    vague = [name for name in names if name in VAGUE]
+    assert len(vague) <= 0.01 * len(names), Counter(vague).most_common()

@@ -1,6 +1,4 @@
-"""Ctrl-C held back where it must not come in the middle of something; an end that comes with the
-parent's.
-"""
+"""Delay Ctrl-C where it must not interrupt; end a process together with its parent."""
 
 import ctypes
 import signal
@@ -14,18 +12,18 @@ LIBC = ctypes.CDLL(None)  # before any fork
 
 
 def end_with_parent(number: int = signal.SIGTERM) -> None:
-    """Have this process sent a signal when its parent has ended, however that came. Linux only."""
+    """Have the kernel send this process a signal when its parent ends. Linux only."""
     if sys.platform == "linux":
         LIBC.prctl(PR_SET_PDEATHSIG, number)
 
 
 @contextmanager
 def interrupts_held() -> Iterator[list[int]]:
-    """A Ctrl-C within the block is answered after it, and is in the list until then. Raises
-    KeyboardInterrupt at the end. A process that heeds no Ctrl-C, a job in the background, goes on
-    so; in another thread than the main one nothing is held.
+    """Delay a Ctrl-C until the block ends; until then the list holds it. Raises KeyboardInterrupt
+    at the end. Does nothing where SIGINT is ignored (background jobs) and outside the main thread.
 
-    A blocked signal would not do: another thread takes it, and Python answers in the main one.
+    Blocking the signal would not help: another thread receives it, and Python handles it in the
+    main one.
     """
     signals: list[int] = []
     before = signal.getsignal(signal.SIGINT)
