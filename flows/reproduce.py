@@ -154,9 +154,8 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
     try:
         with alone_here() if deployment.id else nullcontext():
             for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(
-                    number, request_stop
-                )
+                # within the flow: Prefect sets its own handlers around it
+                signal.signal(number, request_stop)
             failed = run_stages(read_graph(targets), Lanes.of_machine(lanes))
     except UserError as error:
         return Failed(message=str(error))
