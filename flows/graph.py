@@ -1,4 +1,4 @@
-"""DVC's own graph: what each stage needs, which stages are out of date, which run a network."""
+"""DVC's graph: what each stage needs, which stages are out of date, which run a network."""
 
 import json
 import logging
@@ -25,9 +25,8 @@ CHECK = "check"  # reads all parameters, and writes the same whatever they are
 
 
 class Stage(NamedTuple):
-    """A stage of dvc.yaml: the names of the stages it needs, whether it may have to run, whether it
-    runs a network, and so wants a GPU where there is one; what dvc.lock says of its inputs and
-    outputs, by path.
+    """A stage of dvc.yaml: the stages it needs, whether it may have to run, whether it runs a
+    network (and so uses a GPU), and what dvc.lock records of its inputs and outputs, by path.
     """
 
     needs: tuple[str, ...]
@@ -37,8 +36,8 @@ class Stage(NamedTuple):
 
 
 def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
-    """The targets (stages or groups of them; none: all) and all that they need, each after what it
-    needs. What a kill has torn of DVC's own files is put aside. Raises UserError.
+    """Return the targets (stages or groups; none: all) and all that they need, in an order in which
+    each follows its needs. Repairs DVC's own files that a kill has damaged. Raises UserError.
     """
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
@@ -98,9 +97,9 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
 
 
 def changes() -> Callable[[Any], bool]:
-    """What tells of a stage of DVC, as its own `changed` does, whether its command, its parameters,
-    what it reads or what it wrote is another than dvc.lock says. Each file is looked at once,
-    params.yaml too, which DVC reads for each stage again: that takes it half of its time.
+    """Return a function that says whether a stage's command, parameters, inputs or outputs differ
+    from dvc.lock, as DVC's own `changed` does. It reads each file once, params.yaml too, which DVC
+    reads anew for each stage: that is half of its time.
     """
     params: dict[str, Any] = {}
     statuses: dict[tuple[str, str], bool] = {}
@@ -120,14 +119,14 @@ def changes() -> Callable[[Any], bool]:
 
 
 def value_at(values: Any, key: str) -> Any:
-    """The value of a dotted key; None where there is none."""
+    """Return the value of a dotted key; None where it does not exist."""
     for name in key.split("."):
         values = values.get(name) if isinstance(values, dict) else None
     return values
 
 
 def mend_rwlock() -> None:
-    """Remove DVC's note of who reads and writes what, where a DVC was killed as it wrote it."""
+    """Remove DVC's list of readers and writers where a killed DVC left it half-written."""
     with locked(TEMPORARY / "rwlock.lock"), suppress(FileNotFoundError):  # DVC's guard of it
         note = TEMPORARY / "rwlock"
         try:
@@ -137,9 +136,8 @@ def mend_rwlock() -> None:
 
 
 def longest_paths(stages: dict[str, Stage], seconds: Mapping[str, float]) -> dict[str, float]:
-    """Seconds from the start of each stage to the end of the last that needs it; `seconds` are of
-    an earlier run, and a stage that it did not have is taken for one of 20 s where it runs a
-    network, of 5 s where it runs none.
+    """Return the seconds from the start of each stage to the end of the last stage that needs it.
+    `seconds` come from an earlier run; a stage that it lacks counts 20 s with a network, else 5 s.
     """
     paths: dict[str, float] = {}
     for name in reversed(stages):  # whatever needs a stage comes after it
@@ -156,8 +154,8 @@ def seconds_left(
     since: Mapping[str, float],
     lanes: int,
 ) -> float | None:
-    """Time until the last of the unfinished stages ends, by an earlier run; `since`: how long each
-    has been at work. None where that run knows some of them not.
+    """Return the time until the last unfinished stage ends, by an earlier run; `since`: for how
+    long each has run. None where that run lacks some of them.
     """
     if set(unfinished) - set(seconds):
         return None

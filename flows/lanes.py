@@ -1,4 +1,4 @@
-"""Where stages run side by side: lanes of the CPU, GPUs by number."""
+"""Where stages run side by side: lanes of the CPU, and GPUs by number."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,8 +18,8 @@ BYTES_A_PARAMETER = 100  # gradient, Adam's averages, a checkpoint in the making
 
 @dataclass
 class Lanes:
-    """The places of a machine, `count` of them, with so many threads each; its GPUs that are free,
-    and how many of them a pre-training takes; by stage, those `taken`.
+    """The lanes of a machine: their `count`, threads for each, the GPUs that are free, how many
+    GPUs a pre-training takes, and by stage which ones are `taken`.
     """
 
     count: int
@@ -30,9 +30,9 @@ class Lanes:
 
     @classmethod
     def of_machine(cls, requested: int | None = None) -> "Lanes":
-        """As many as cores and memory bear, or as `asked`; one where GPT1_PROCESSES gives a
-        training all there is. No threads where GPT1_THREADS says them. A pre-training takes
-        GPT1_PROCESSES GPUs, else as many as its batch can be shared among. Raises UserError.
+        """Return as many lanes as cores and memory allow, or as `requested`; one where
+        GPT1_PROCESSES gives all to one training. GPT1_THREADS sets the threads. A pre-training
+        takes GPT1_PROCESSES GPUs, else as many as can share its batch. Raises UserError.
         """
         if requested is not None and requested < 1:
             raise UserError(f"lanes: expected a number above 0, found {requested}")
@@ -49,9 +49,9 @@ class Lanes:
         return cls(count, threads, gpus, most if processes else next(shared, 0))
 
     def fill(self, ready: Mapping[str, bool]) -> dict[str, dict[str, str]]:
-        """The environments of those stages that start now, of the ready ones, the most urgent
-        first; `ready`: whether each runs a network. Once one of these finds no GPU, no other takes
-        any: else a pre-training, which wants several, waits until all others are done.
+        """Return the environments of those ready stages that start now, the most urgent first.
+        `ready` says whether each runs a network. Once one of these finds no GPU, no other takes
+        any: otherwise a pre-training, which needs several, would wait for all others.
         """
         places, waiting = dict[str, dict[str, str]](), False
         for name, runs_network in ready.items():
@@ -63,8 +63,8 @@ class Lanes:
         return places
 
     def _take(self, name: str, runs_network: bool) -> dict[str, str] | None:
-        """The environment that keeps a stage to its place; None where none is free. A stage that
-        runs a network takes a GPU, where there are any.
+        """Return the environment that keeps a stage to its lane and GPUs; None where none is
+        free.
         """
         needed = 0
         if runs_network and self.together:
@@ -78,13 +78,13 @@ class Lanes:
         return threads | (devices if given else {})
 
     def give_back(self, name: str) -> None:
-        """Free the place and the GPUs of a stage."""
+        """Free the lane and the GPUs of a stage."""
         self.gpus += self.taken.pop(name)
 
 
 def memory_bytes() -> float:
-    """Memory of this machine or container; not what is free now, for threads follow from it, and
-    bits from threads.
+    """Return the memory of this machine or container. It is not what is free now: the number of
+    threads follows from it, and bits follow from the number of threads.
     """
     import psutil
 

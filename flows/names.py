@@ -1,6 +1,6 @@
-"""This folder's name on Prefect's pages; and Prefect's plug-in, switched on by prefect.toml:
-`prefect deployment` and `prefect flow-run` ask the server of this folder's `make serve` where no
-other is set, and take reproduce-table2 for the deployment of this folder.
+"""This folder's name on Prefect's pages, and a Prefect plug-in that prefect.toml switches on: in
+this folder `prefect deployment` and `prefect flow-run` talk to the server of `make serve`, unless
+another is set, and reproduce-table2 means this folder's deployment.
 """
 
 import re
@@ -17,8 +17,8 @@ from gpt1.base.servers import server_address
 
 
 def deployment_name() -> str:
-    """The name of this folder's deployments, and the tag of its runs: no other folder's runner
-    takes what is asked for here.
+    """Return the name of this folder's deployments and tag of its runs: no other folder runs
+    them.
     """
     folder = Path.cwd()
     return f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', folder.name)}-{fingerprint(str(folder))[:6]}"
@@ -26,7 +26,7 @@ def deployment_name() -> str:
 
 @register_hook
 def setup_environment(*, ctx: HookContext) -> SetupResult | None:
-    """Called wherever Prefect is, in the checkout."""
+    """Set Prefect up. Prefect calls this on every start in the checkout."""
     if sys.argv[1:2] not in (["deployment"], ["flow-run"]) or "--help" in sys.argv:
         return None
     if not (url := ctx.api_url or server_address("prefect")):

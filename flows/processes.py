@@ -1,6 +1,5 @@
-"""Stages as processes: each is a `dvc repro --single-item` with a process group and a log of its
-own, which ends when this process does, however that comes, and when the run is asked to end, on
-whatever machine it is.
+"""Stages as processes: each is a `dvc repro --single-item` with its own process group and log. It
+ends when this process ends, in any way, and when a stop is requested, on whatever machine.
 """
 
 import os
@@ -28,20 +27,20 @@ EXITED = re.compile(
 
 
 class StageFailedError(Exception):
-    """A stage that failed, in one line with its log."""
+    """A failed stage, in one line that names its log."""
 
 
 class StageLostError(StageFailedError):
-    """A stage whose process was killed, or that says a later try may go well."""
+    """A stage that was killed, or that says that another try may succeed."""
 
 
 def log_of(name: str) -> Path:
-    """Where the output of a stage goes."""
+    """Return where the output of a stage goes."""
     return LOGS / "run" / f"{name}.log"
 
 
 def log_text(name: str) -> str:
-    """The log of a stage; empty where it was not started."""
+    """Return the log of a stage; empty where it was not started."""
     log = log_of(name)
     return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
 
@@ -63,8 +62,8 @@ def stop_and_raise(*_: object) -> None:
 
 
 def repro(name: str, environment: Mapping[str, str]) -> None:
-    """Have DVC bring one stage up to date. Raises StageFailedError, also where the run is asked to
-    end before, or StageLostError.
+    """Have DVC bring one stage up to date. Raises StageLostError, or StageFailedError, which also
+    answers a requested stop.
     """
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", name]
     waiting, path = "", f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
@@ -105,7 +104,7 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
 
 
 def failure(name: str, status: int, text: str) -> StageFailedError:
-    """What became of a stage, by the status of its DVC and what the two said."""
+    """Explain a failed stage by the exit status of DVC and the log."""
     exited = EXITED.search(text)
     killed = (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
     lost = (int(exited[1]) if exited else status) in killed or TORN in text
@@ -120,7 +119,7 @@ def failure(name: str, status: int, text: str) -> StageFailedError:
 
 @contextmanager
 def alone_here() -> Iterator[None]:
-    """One run a folder. Raises UserError where another is at work, or the folder is no project."""
+    """Allow one run per folder. Raises UserError where another runs here, or this is no project."""
     if not Path("dvc.yaml").is_file():
         raise UserError(f"no dvc.yaml in {Path.cwd()}: {ELSEWHERE}")
     with ExitStack() as held:
@@ -137,7 +136,7 @@ def alone_here() -> Iterator[None]:
 
 
 def is_at_work() -> bool:
-    """Whether a run is at work in this folder."""
+    """Return whether a run is at work in this folder."""
     try:
         with locked(LOCK, wait=False):
             return False

@@ -1,5 +1,5 @@
-"""How far a run is: a line a finished stage, and on a terminal a bar under the lines, elsewhere a
-line a minute.
+"""The progress of a run: one line per finished stage, and a bar on a terminal, else one line a
+minute.
 """
 
 import re
@@ -21,7 +21,9 @@ class Progress(Bar):
     """A run's progress for a person, from its start to its end."""
 
     def __init__(self, names: Iterable[str], seconds: Mapping[str, float], lanes: int) -> None:
-        """Of the stages that may have to run; what each took last time; how many side by side."""
+        """Show the progress of these stages; `seconds`: what each took last time; `lanes` run at
+        once.
+        """
         console = Console(stderr=True, highlight=False)
         # the description alone gives way where the terminal is narrow
         words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))
@@ -41,26 +43,26 @@ class Progress(Bar):
         self.spoken = time.monotonic()
 
     def end(self, name: str, line: str) -> None:
-        """A stage has ended; what there is to say of it."""
+        """Report the end of a stage with this line."""
         self.began.pop(name)
         self.waiting.discard(name)
         self.advance(self.shown)
         self.say(line)
 
     def tick(self) -> None:
-        """Show what is at work."""
+        """Show which stages are at work."""
         at_work = ", ".join(f"{name}{updates_of(name)}" for name in self.began)
         self.update(self.shown, description=f"{(time_left := self.left())[2:]} {at_work}".strip())
         if self.disable and time.monotonic() - self.spoken > QUIET_SECONDS:
             self.say(f"at work: {at_work} ({len(self.waiting)} to go{time_left})")
 
     def say(self, line: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         self.spoken = time.monotonic()
         self.console.print(line, markup=False, soft_wrap=True)
 
     def left(self) -> str:
-        """The time left in words, where an earlier run tells it."""
+        """Return the time left in words; "" where no earlier run tells it."""
         now = time.monotonic()
         since = {name: now - began for name, began in self.began.items()}
         seconds = seconds_left(self.waiting, self.seconds, since, self.lanes)
@@ -68,6 +70,6 @@ class Progress(Bar):
 
 
 def updates_of(name: str) -> str:
-    """How far a training is, and how long it will take, by the last line of its log."""
+    """Return how far a training is and how long it will take, from the last line of its log."""
     updates = re.findall(r"update (\d+ of \d+).*?(, [\d.]+ min left)", log_text(name))
     return f" ({''.join(updates[-1])})" if updates else ""

@@ -1,4 +1,4 @@
-"""reproduce-table2 … -table5, -figure2, -all: DVC's graph as Prefect tasks, side by side.
+"""The flows reproduce-table2 … -table5, -figure2, -all: DVC's graph as Prefect tasks, side by side.
 
 `gpt1 run` calls one in its own process; `make serve` offers them as deployments.
 """
@@ -48,7 +48,7 @@ PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
 
 
 def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
-    """Whether another try may go better: bad input and wrong parameters stay what they are."""
+    """Return whether another try may succeed: bad input and wrong parameters stay as they are."""
     return isinstance(state.data, StageLostError) and not stops_requested()
 
 
@@ -61,8 +61,8 @@ def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
     retry_condition_fn=was_lost,
 )
 def run_stage(name: str, environment: dict[str, str]) -> float:
-    """Run a stage whose needs have completed; returns the seconds that it took, 0 where DVC found
-    it up to date or in its cache. Raises what flows.processes.repro raises.
+    """Run a stage whose needs have completed. Returns its seconds, 0 where DVC found it up to date
+    or in its cache. Raises what flows.processes.repro raises.
     """
     began = time.monotonic()
     try:
@@ -76,7 +76,7 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
 
 
 def show_table(name: str) -> None:
-    """A table or figure as an artifact on Prefect's page, with its pictures in it."""
+    """Publish a table or figure, with its plots, as an artifact on Prefect's page."""
     page = stage_folder("report", name, f"{name}.md")
     text = PICTURE.sub(
         lambda match: (
@@ -89,8 +89,8 @@ def show_table(name: str) -> None:
 
 
 def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
-    """Have every stale stage run once its needs have completed, those with the longest path behind
-    them first. Returns the names of those that failed; what does not need these goes on.
+    """Run every stale stage once its needs have completed, those with the longest path behind them
+    first. Returns the names of failed stages; stages that do not need these still run.
     """
     stale = {name: stage for name, stage in stages.items() if stage.stale}
     seconds: dict[str, float] = read_json(SECONDS) if SECONDS.is_file() else {}
@@ -138,7 +138,7 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
 
 @task(task_run_name="gpt1 {command}", cache_policy=NO_CACHE)
 def finish(command: str) -> State[Any]:
-    """The page, and MLflow: neither can fail a run."""
+    """Write the page, or tell MLflow. Neither can fail a run."""
     done = subprocess.run(
         [sys.executable, "-m", "gpt1.cli", command], capture_output=True, text=True
     )
@@ -147,8 +147,8 @@ def finish(command: str) -> State[Any]:
 
 
 def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[Any]:
-    """What every flow does: have these stages (none: all), and all that they need, run where they
-    are out of date; `lanes` side by side, by default as many as the machine bears.
+    """Run those of these stages (none: all), and of all that they need, that are out of date;
+    `lanes` at once, by default as many as the machine allows. Every flow calls this.
     """
     get_run_logger().info(f"in {Path.cwd()}")
     try:
@@ -172,8 +172,8 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
 
 
 def task_runner() -> Any:
-    """Where stages run: threads of this process, or a cluster whose machines share this folder.
-    Raises UserError.
+    """Return where stages run: threads of this process, or a cluster whose machines share this
+    folder. Raises UserError.
     """
     runner = setting("GPT1_TASK_RUNNER")
     if runner not in (None, "ray", "dask"):
@@ -193,7 +193,7 @@ def task_runner() -> Any:
 
 
 def reproduction(function: Callable[..., State[Any]]) -> Flow[..., State[Any]]:
-    """The decorator of a flow; a run of it is called `table2 · demo`."""
+    """Decorate a flow; its runs are called like `table2 · demo`."""
     title = function.__name__.removeprefix("reproduce_")
 
     def run_name() -> str:

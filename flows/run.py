@@ -1,5 +1,5 @@
-"""A flow in this process, for `gpt1 run`: what is out of date is asked first, and where nothing is
-no server starts.
+"""Run a flow in this process, for `gpt1 run`. It first finds out what is out of date; where nothing
+is, no server starts.
 """
 
 import logging

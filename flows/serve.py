@@ -1,5 +1,5 @@
 """`make serve`: Prefect's server and pages, the deployments reproduce-table2 … -all, and MLflow's
-pages, on this machine's own address, until Ctrl-C. `make ui`: MLflow's pages alone.
+pages, on the loopback address, until Ctrl-C. `make ui`: MLflow's pages alone.
 """
 
 import logging
@@ -19,7 +19,7 @@ from gpt1.tracking.address import runs_page
 
 
 def serve_flows() -> None:
-    """Everything, until Ctrl-C. Raises UserError where something is in the way."""
+    """Serve everything until Ctrl-C. Raises UserError where a port or another run is in the way."""
     os.environ.update(ENVIRONMENT)
     with ExitStack() as servers:
         try:
@@ -52,8 +52,8 @@ def serve_flows() -> None:
 
 
 def note_crashes() -> None:
-    """Say Crashed of each run of this folder's flows on which no process is at work any more, for
-    its server or itself was killed: on Prefect's pages it would be Running for ever.
+    """Mark those runs of this folder's flows as Crashed whose process has gone: Prefect's pages
+    would show them as Running for ever.
     """
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter
@@ -73,7 +73,7 @@ def note_crashes() -> None:
 
 
 def serve_mlflow() -> None:
-    """MLflow's pages, until Ctrl-C; where they are up, their address alone."""
+    """Serve MLflow's pages until Ctrl-C; where they are up already, print their address."""
     os.environ.update(ENVIRONMENT)
     already = server_address("mlflow")
     with mlflow_server() as address:
@@ -85,7 +85,7 @@ def serve_mlflow() -> None:
 
 
 def print_runs_page(address: str) -> None:
-    """Where a browser finds the runs."""
+    """Print the address of the page with the runs."""
     if address.startswith("http"):
         print(f"MLflow: {runs_page(address)}", flush=True)
 

@@ -1,5 +1,5 @@
-"""Prefect's and MLflow's servers on the loopback address: those that the user's settings name, or
-those that were started in this folder, and no other.
+"""Prefect's and MLflow's servers on the loopback address: those that the user's settings name,
+those that this folder started, and no others.
 """
 
 import os
@@ -35,14 +35,14 @@ ENVIRONMENT = {
 
 
 def is_up(url: str) -> bool:
-    """Whether a page is there."""
+    """Return whether a page answers."""
     with suppress(OSError, ValueError), urllib.request.urlopen(url, timeout=3):
         return True
     return False
 
 
 def free_port(wanted: int = 0) -> int:
-    """The wanted port of this host where nobody listens on it, else any such port."""
+    """Return the wanted port of this host if nobody listens on it, else any free port."""
     for port in (wanted, 0):
         with socket.socket() as free, suppress(OSError):
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a server just ended
@@ -52,14 +52,16 @@ def free_port(wanted: int = 0) -> int:
 
 
 def usual_ports(usual: int = 0) -> list[int]:
-    """Where to start a server: on the usual port if that is free, else on any; another one, in case
-    somebody takes that meanwhile.
+    """Return ports to try: the usual one if it is free, else any; then another, in case somebody
+    takes that one meanwhile.
     """
     return [free_port(usual), free_port()]
 
 
 def named_port(port: str, where: str) -> int:
-    """A port that the setting `where` names. Raises UserError where it is taken, or is none."""
+    """Return the port that the setting `where` names. Raises UserError where it is taken or no
+    port.
+    """
     if not (port.isdigit() and 0 < int(port) < 65536):
         raise UserError(f"{where}: expected a port from 1 to 65535, found {port}")
     if free_port(int(port)) != int(port):
@@ -72,9 +74,9 @@ def named_port(port: str, where: str) -> int:
 
 @contextmanager
 def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) -> Iterator[str]:
-    """The address of a server, a process of its own until the block ends, on the first of the ports
-    on which it starts; one that ends before is started again. Its log is data/logs/serve/NAME.log.
-    Raises UserError where it does not come up.
+    """Run a server as a process of its own until the block ends, on the first of `ports` that
+    works, and give its address. It is started again if it ends early. Its log is
+    data/logs/serve/NAME.log. Raises UserError where it does not come up.
     """
     log = Path("data/logs/serve", f"{name}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +141,9 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) 
 
 
 def listens(pid: int, port: int) -> bool:
-    """Whether a process or one that it has started listens there: a page there may be another's."""
+    """Return whether a process or its children listen on a port: a page there may be someone
+    else's.
+    """
     import psutil
 
     with suppress(psutil.Error):
@@ -153,15 +157,15 @@ def listens(pid: int, port: int) -> bool:
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a server and all that it has started."""
+    """Kill a server and all processes that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextmanager
 def mlflow_server() -> Iterator[str]:
-    """The address of MLflow: the one that MLFLOW_TRACKING_URI names, or pages of this folder's
-    database, started where none are up; "" where MLflow is switched off. Raises UserError.
+    """Give the address of MLflow: of MLFLOW_TRACKING_URI, or of this folder's pages, which are
+    started unless they are up; "" where MLflow is switched off. Raises UserError.
     """
     store = tracking_uri()
     if switched_off():
@@ -181,10 +185,10 @@ def mlflow_server() -> Iterator[str]:
 
 @contextmanager
 def prefect_server(lasting: bool = False) -> Iterator[str]:
-    """The address of an API that flows in the block run by: the configured one, that of this
-    folder's make serve, or one that is started for the block. A `lasting` one is started where the
-    settings name it, on this host, or on the usual port; for a run alone any port and, where the
-    configured one does not answer, a server of its own will do. Raises UserError.
+    """Give the address of an API for flows in the block: the configured one, that of this folder's
+    make serve, or one started for the block. A `lasting` one starts where the settings name it on
+    this host, or on the usual port. A run alone takes any port and, where the configured server
+    does not answer, starts its own. Raises UserError.
     """
     home = os.environ.get("PREFECT_HOME", "~/.prefect")
     profiles = Path(os.environ.get("PREFECT_PROFILES_PATH", f"{home}/profiles.toml")).expanduser()
@@ -228,9 +232,7 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
 
 
 def why_not_prefect(url: str) -> str:
-    """Why an address is not that of a Prefect server that lets us in, in some words; "" where it
-    is.
-    """
+    """Say why an address is no Prefect server that lets us in; "" where it is one."""
     from prefect.client.orchestration import get_client
     from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL, temporary_settings
 

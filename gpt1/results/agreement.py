@@ -1,5 +1,5 @@
-"""Whether two runs of one recipe on the same data agree: by means over seeds, beside how far apart
-seeds lie. docs/results.md has the rule and how often it errs.
+"""Decide whether two runs of one recipe on the same data agree: compare means over seeds with how
+far seeds lie apart. docs/results.md states the rule and how often it errs.
 """
 
 from collections.abc import Iterator
@@ -26,9 +26,10 @@ PERPLEXITY_RATIO = 1.02
 
 
 class Agreement(NamedTuple):
-    """What the comparison says in a sentence, whether the runs agree (None: they are not
-    compared), and by system, task, column, metric and update: `here` and `there`, the means over
-    seeds; `spread`, the deviation over seeds there; `allowed`, how far apart they may be.
+    """A comparison of two runs: one sentence, whether they agree (None: not comparable), and a
+    table by system, task, column, metric and update. Its columns: `here` and `there`, the means
+    over seeds; `spread`, the deviation over seeds there; `allowed`, the largest difference that
+    counts as agreement.
     """
 
     sentence: str
@@ -67,15 +68,17 @@ def agreement(other: Path, title: str) -> Agreement:
 
 
 def agreement_with_shipped() -> str:
-    """Whether the run of the current folder agrees with the one of its recipe and data that ships,
-    in a sentence; "" where none is, and for those runs themselves.
+    """Return a sentence: whether the run in the current folder agrees with the shipped run of its
+    recipe and data. "" where none ships, and for shipped runs themselves.
     """
     found = (agreement(find_run(name), name) for name in shipped() if not Path(RUN).is_file())
     return next((each.sentence for each in found if each.agree is not None), "")
 
 
 def side_by_side(other: Path) -> pd.DataFrame:
-    """The scores of both runs, a row by KEYS, Table 5's mean of each system among them."""
+    """Put the scores of both runs side by side, indexed by KEYS, with each system's mean of Table
+    5.
+    """
     sides = []
     for run in (Path(), other):
         paths = sorted((run / stage_folder("report")).glob(f"*/{SCORES}"))
@@ -95,7 +98,9 @@ def side_by_side(other: Path) -> pd.DataFrame:
 
 
 def different_parameters(other: Path) -> Iterator[str]:
-    """Parameters of the recipe whose values differ; none where a run came without them."""
+    """Return the parameters of the recipe whose values differ; none where a run has no
+    params.yaml.
+    """
     here, there = (
         pd.json_normalize(read_yaml(path)).iloc[0].to_dict() if path.is_file() else {}
         for path in (Path("params.yaml"), other / "params.yaml")
@@ -108,7 +113,7 @@ def different_parameters(other: Path) -> Iterator[str]:
 
 
 def different_perplexity(other: Path) -> Iterator[str]:
-    """Whether the first Transformer has learned the books as well, by its held-out perplexity."""
+    """Return whether the held-out perplexities of the first Transformers differ too much."""
     values = []
     for run in (Path(), other):
         path = run / stage_folder("report", "curves", "training.csv")
@@ -122,7 +127,7 @@ def different_perplexity(other: Path) -> Iterator[str]:
 
 
 def processor(run: Path) -> str:
-    """The processor of a run; of a packed one as it says."""
+    """Return the processor that made a run."""
     if (packed := run / RUN).is_file():
         return str(read_json(packed)["facts"]["Machine"]).partition(",")[0]
     return machine()["cpu"]

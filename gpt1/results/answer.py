@@ -22,8 +22,8 @@ BESIDE = ("no_pretraining", "majority", "tfidf")
 
 class Answer(NamedTuple):
     """The first screen of a run: what is out of date, what was run and what it shows, whether it
-    agrees with the run that ships, how to read it, the tasks and the claims; empty where there is
-    nothing to show.
+    agrees with the shipped run, how to read it, the tasks, and the claims. A field is empty where
+    there is nothing to show.
     """
 
     notice: str
@@ -35,8 +35,8 @@ class Answer(NamedTuple):
 
 
 def answer(state: Freshness) -> Answer:
-    """The answer of the reports in the current folder that may stand beside one another. Raises
-    UserError where one is broken.
+    """Summarise those reports in the current folder that were made from the same inputs. Raises
+    UserError where one is damaged.
     """
     paths = {path.parent.name: path for path in stage_folder("report").glob(f"table?/{SCORES}")}
     if (path := stage_folder("report", "claims", CLAIMS)).is_file():
@@ -63,8 +63,8 @@ def answer(state: Freshness) -> Answer:
 
 
 def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """A row a task: the paper, this run ± its deviation over seeds, what it is to beat; the columns
-    of Table 5, then the other tasks.
+    """Return one row per task: the paper, this run with its deviation over seeds, and the
+    baselines. Columns of Table 5 come first.
     """
     rows = {}
     for name in ("table5", *OTHERS):
@@ -85,7 +85,7 @@ def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
-    """One paragraph: what was run, in how long, and what it shows."""
+    """Say in one paragraph what was run, how long it took, and what it shows."""
     text = about + (f", in {time}" if time else "") + "."
     if claims is None:
         return text
@@ -107,8 +107,8 @@ def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
 
 
 def legend(scores: pd.DataFrame) -> str:
-    """How to read the scores: which compare with the paper's, what spreads are of; empty where
-    there is nothing to say.
+    """Say how to read the scores: which compare with the paper's, and what the deviations are
+    of.
     """
     full = scores[(scores["system"] == FULL) & (scores["metric"] != "mean")].dropna(subset="score")
     sentences = []
@@ -120,6 +120,8 @@ def legend(scores: pd.DataFrame) -> str:
 
 
 def primary_table(claims: pd.DataFrame) -> pd.DataFrame:
-    """The three claims, a row a comparison; without intervals where one seed tells none."""
+    """Return one row per comparison of the three claims; without intervals where there is one
+    seed.
+    """
     table = claims_table(claims[claims["primary"]]).drop(columns=["tasks", "p"])
     return table if claims["low"].notna().any() else table.drop(columns="95 % interval")

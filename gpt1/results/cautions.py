@@ -89,7 +89,7 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
 
 
 def _concerned(table_scores: pd.DataFrame, name: str) -> dict[str, list[str]]:
-    """By condition the columns of a table that it holds for; for none an empty list."""
+    """Return, for each condition, the columns of a table for which it holds."""
     full = table_scores[(table_scores["system"] == FULL) & (table_scores["metric"] != "mean")]
     scored = full.dropna(subset="score")
     seeds = scored.groupby("column", sort=False)["seed"].nunique()
@@ -132,7 +132,7 @@ def _concerned(table_scores: pd.DataFrame, name: str) -> dict[str, list[str]]:
 
 
 def _near_majority(table_scores: pd.DataFrame) -> list[str]:
-    """The columns in which this run is no better than the majority class, by any metric."""
+    """Return the columns in which this run is no better than the majority class by any metric."""
     grouped = table_scores.groupby(["column", "metric", "system"], sort=False)[
         ["score", "error"]
     ].mean()

@@ -1,5 +1,5 @@
-"""What the paper says of its ablations (section 5, Table 5, Figure 2), against what a run measures:
-three claims with a verdict, tested together, and five differences beside them.
+"""Test what the paper says of its ablations (section 5, Table 5, Figure 2) on the scores of a run:
+three claims with a verdict, tested together, and five differences without one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ FIELDS += ["difference", "low", "high", "published", "p", "verdict"]
 
 @dataclass(frozen=True)
 class Claim:
-    """That `system` scores higher than each of `others`, {system: statement}, on the mean over
-    columns.
+    """The claim that `system` scores higher than each of `others`, {system: statement}, on the mean
+    over columns.
     """
 
     key: str
@@ -60,11 +60,11 @@ CLAIMS = (
 
 
 def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
-    """A row a comparison, of the predictions of Table 5 and of Figure 2. `ours` and `theirs` are
-    means over columns, of Table 5 over those that the paper's own systems have; `low` and `high`
-    the ends of the 95 % interval of their difference; `p` of a primary claim by Holm over all
-    three, of one against two LSTMs the larger. A verdict needs two pre-training seeds, and every
-    system on all these columns.
+    """Return one row per comparison, from the predictions of Table 5 and Figure 2. `ours` and
+    `theirs` are means over columns (of Table 5: over the columns of the paper's own systems). `low`
+    and `high` are the ends of the 95 % interval of their difference. `p` is adjusted by Holm over
+    the three claims; against two LSTMs the larger p counts. A verdict needs two pre-training seeds,
+    and every system in all these columns.
     """
     resampled = Resampled(pd.concat([ablations, *_figure2(figure2)], ignore_index=True))
     tasks = {column.task: column.title for column in averaged()}
@@ -129,7 +129,9 @@ def _columns(claim: Claim) -> list[ScoredColumn]:
 
 
 def _published(system: str, other: str, titles: Sequence[str]) -> float:
-    """The paper's difference over columns of Table 5; not a number where it has no such row."""
+    """Return the paper's difference over columns of Table 5; NaN where the paper has no such
+    row.
+    """
     if not titles or not {system, other} <= TABLE5_ROWS.keys():
         return np.nan
     means = paper_means(titles)

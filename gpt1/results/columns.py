@@ -13,8 +13,8 @@ TWO_METRICS = [task.title for task in TASKS.values() if task.second_metric]
 
 @dataclass(frozen=True)
 class ScoredColumn:
-    """A column of a table: its title, task and metric, and the rows of that task whose mean score
-    it is: two parts of MNLI in Table 5, one elsewhere.
+    """A column of a table: title, task and metric, and the parts of that task's rows whose mean
+    score it shows. MNLI has two parts in Table 5, every other column one.
     """
 
     title: str
@@ -23,7 +23,7 @@ class ScoredColumn:
     parts: tuple[Column, ...] = ()  # none: all rows, as of a zero-shot set
 
     def header(self, table: str) -> str:
-        """Its heading in a table, with the metric where the table has several."""
+        """Return the column's heading, with the metric where the table has several."""
         alike = table in ("table2", "table3")
         plain = alike or (self.metric == "accuracy" and self.title not in TWO_METRICS)
         return self.title if plain else f"{self.title} {METRIC_WORDS[self.metric]}"
@@ -31,8 +31,8 @@ class ScoredColumn:
 
 @cache
 def columns_of(table: str) -> tuple[ScoredColumn, ...]:
-    """The columns of a table in the paper's order, then those of tasks that it lacks; a task's
-    second metric follows. Of figure2 whole tasks (left), and the zero-shot sets (right).
+    """Return the columns of a table in the paper's order, then those of other tasks. A task's
+    second metric follows its first. figure2: whole tasks (left), then zero-shot sets (right).
     """
     every = [(task, column) for task in TASKS.values() for column in task.columns]
     chosen: list[tuple[str, Task, tuple[Column, ...]]] = []
@@ -65,8 +65,8 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
 
 
 def averaged() -> list[ScoredColumn]:
-    """The columns of Table 5's mean, and of the claims: QQP by accuracy, for F1 rises with the
-    share of duplicates, which is another on dev than on the paper's server.
+    """Return the columns that Table 5's mean and the claims are over. QQP counts by accuracy: F1
+    depends on the share of duplicates, which differs between dev and the paper's server.
     """
     metrics = {**TABLE5_METRICS, NOT_ON_DEV[0]: "accuracy"}
     return [column for column in columns_of("table5") if column.metric == metrics[column.title]]

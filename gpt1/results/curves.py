@@ -1,4 +1,4 @@
-"""Pre-training: loss and learning rate by update, what each network came to, its parameters."""
+"""Pre-training: loss and learning rate by update, the final losses, the number of parameters."""
 
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,9 @@ FACTS = ["updates", "tokens", "heldout_perplexity", "heldout_word_perplexity"]
 
 
 def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Of the first pre-training of every network that the run has: its curve (losses in nats a
-    token), what it came to, and its parameters by component. Empty where weights were imported.
-    Raises UserError where a file is damaged.
+    """Return three tables about the first pre-training of every network: its curve (losses in nats
+    a token), its final numbers, and its parameters by component. They are empty where weights were
+    imported. Raises UserError where a file is damaged.
     """
     curves, facts, parameters = [], [], []
     for network in NETWORK_TITLES if params.pretrain.source == "train" else ():
@@ -48,8 +48,8 @@ def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
 
 
 def thinned(curves: pd.DataFrame) -> pd.DataFrame:
-    """The training loss of each network as the mean over neighbouring updates, evenly over their
-    logarithm.
+    """Average the training loss of each network over neighbouring updates, evenly on a log
+    scale.
     """
     training = curves.dropna(subset="loss")
     bins = (POINTS_PER_E * np.log(training["update"].astype(float))).astype(int)
@@ -58,9 +58,7 @@ def thinned(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_curves(curves: pd.DataFrame) -> "Figure":
-    """Loss in training (the mean of neighbouring points) and held out, and the learning rate, by
-    update.
-    """
+    """Plot training and held-out loss, and the learning rate, by update."""
     figure, (losses, rates) = panels(1, 2, (7.2, 2.9))
     for network, curve in curves.groupby("network", sort=False):
         style = {"color": NETWORK_COLOURS[network], "linestyle": NETWORK_DASHES[network]}

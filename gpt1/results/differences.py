@@ -12,14 +12,16 @@ from gpt1.results.scores import resampled_scores_of
 
 
 class Resampled:
-    """Scores of systems by seed and draw, each computed once."""
+    """Scores of systems by seed and resample, each computed once."""
 
     def __init__(self, predictions: pd.DataFrame) -> None:
         self.rows = dict(list(predictions.groupby(["system", "task"], sort=False)))
         self.computed: dict[tuple[str, ScoredColumn], pd.DataFrame] = {}
 
     def of(self, system: str, column: ScoredColumn) -> pd.DataFrame:
-        """A row a seed (SEEDS), in columns the whole and each draw; empty for none."""
+        """Return one row per seed (SEEDS); columns: the score of all examples, then of each
+        resample. Empty where the system has no predictions.
+        """
         key = (system, column)
         if key not in self.computed:
             rows = self.rows.get((system, column.task))
@@ -32,9 +34,9 @@ class Resampled:
 def difference(
     resampled: Resampled, system: str, other: str, columns: Sequence[ScoredColumn]
 ) -> dict[str, Any]:
-    """`system` less `other`, the mean over those of the columns that both have: in each column on
-    the same draws of examples, of each pre-training the mean over its fine-tuning seeds, on the
-    seeds that all have. Of no such column or seed the titles alone.
+    """Compute the mean over common columns and seeds of `system` minus `other`, with its 95 %
+    interval. Both systems are scored on the same resamples; fine-tuning seeds of one pre-training
+    are averaged first. Returns `columns` alone where nothing is common.
     """
     both = {
         column: (resampled.of(system, column), resampled.of(other, column)) for column in columns
@@ -74,7 +76,9 @@ def difference(
 
 
 def _by_seed(resampled: pd.DataFrame) -> pd.DataFrame:
-    """By fine-tuning seed, with the pre-training seed as `start`; a snapshot's by that."""
+    """Index by fine-tuning seed, with the pre-training seed as `start`; snapshots by pre-training
+    seed.
+    """
     seeded = resampled.reset_index()
     seeded["seed"] = seeded["seed"].fillna(seeded["pretraining_seed"])
     return seeded.rename(columns={"pretraining_seed": "start"}).set_index("seed")

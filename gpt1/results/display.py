@@ -26,8 +26,8 @@ Titled = dict[str, pd.DataFrame]  # a heading, and the table below it
 
 
 def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]:
-    """A report's tables by their headings, and what to know before reading them. Raises UserError
-    where it has not been made.
+    """Return a report's tables by heading, and the notes to read first. Raises UserError where the
+    report does not exist.
     """
     folder = folder or stage_folder("report", name)
     if name == "claims":
@@ -46,7 +46,7 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
 
 
 def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean score by the number of layers transferred; the last row is all of them."""
+    """Return the mean score by number of layers transferred; the last row has all layers."""
     layer_scores = scores[scores["update"].isna()]
     means = layer_scores.pivot_table(index="system", columns="column", values="score", sort=False)
     order = sorted(
@@ -58,7 +58,9 @@ def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Relative performance by update, of each network on each set, the mean over pre-trainings."""
+    """Return the relative performance by update of each network on each set, averaged over
+    pre-trainings.
+    """
     relative_scores = relative(scores)
     title = relative_scores["system"].map(NETWORK_TITLES) + " " + relative_scores["column"]
     return named(
@@ -69,7 +71,7 @@ def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """A pivot as a reader sees it: without the names of its axes, networks by their titles."""
+    """Prepare a pivot for readers: remove the names of its axes, give networks their titles."""
 
     def title(name: Any) -> Any:
         return NETWORK_TITLES.get(name, name.replace("_", " ")) if isinstance(name, str) else name
@@ -78,7 +80,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
-    """A row a comparison, in words; differences are of the numbers beside them, as rounded."""
+    """Return one row per comparison, in words. Differences are of the rounded numbers shown."""
     rows = []
     for claim in claims.itertuples():
         ours, theirs = (round(float(mean), 1) for mean in (claim.ours, claim.theirs))
@@ -144,7 +146,9 @@ def html(table: pd.DataFrame) -> str:
 
 
 def _terminal(tables: Titled, notes: list[str]) -> str:
-    """Text of WIDEST columns, wide tables in several parts below one another."""
+    """Format tables for WIDEST columns of a terminal; split wide ones into several below one
+    another.
+    """
     parts = [
         f"{title}\n\n{as_words(table).to_string(line_width=WIDEST)}"
         for title, table in tables.items()

@@ -1,5 +1,5 @@
-"""Which reports of a run are out of date: DVC knows by dvc.lock, which has the parameters, code and
-inputs that made each one.
+"""Find out which reports of a run are out of date. DVC knows: dvc.lock records the parameters, code
+and inputs that made each one.
 """
 
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ from gpt1.results.runs import NAMES
 
 
 class Freshness(NamedTuple):
-    """The reports that DVC would make anew; those of which dvc.lock says nothing; whether the
-    outdated ones were made from equal inputs.
+    """The reports that are out of date, those that dvc.lock does not know, and whether the outdated
+    ones were made from the same inputs.
     """
 
     outdated: frozenset[str] = frozenset()
@@ -21,19 +21,19 @@ class Freshness(NamedTuple):
     agreeing: bool = True
 
     def beside(self, reports: Iterable[str]) -> list[str]:
-        """Those of the reports whose numbers may stand beside one another: the ones that are up to
-        date; of outdated ones alone all, if they were made from the same, else none.
+        """Return those reports whose numbers may be shown together: the up-to-date ones; where none
+        is, all of them if they were made from the same inputs, else none.
         """
         there = list(reports)
         fresh = [name for name in there if name not in self.outdated]
         return fresh or (there if self.agreeing else [])
 
     def key(self, report: str) -> tuple[bool, str]:
-        """Sorts reports: what is up to date comes first."""
+        """Sort up-to-date reports first."""
         return report in self.outdated, report
 
     def line(self, reports: Iterable[str]) -> str:
-        """What a reader of these reports must know, in one line; "" for nothing."""
+        """Return a warning about these reports in one line; "" where all are up to date."""
         there = set(reports)
         outdated = " ".join(name for name in NAMES if name in self.outdated & there)
         unknown = " ".join(name for name in NAMES if name in self.unrecorded & there)
@@ -43,9 +43,7 @@ class Freshness(NamedTuple):
 
 
 def freshness(folder: Path = Path()) -> Freshness:
-    """What DVC says of the reports of a checkout; nothing of a packed run, which was up to date
-    when it was packed.
-    """
+    """Ask DVC about the reports of a checkout. A packed run was up to date when it was packed."""
     if not (folder / "dvc.yaml").is_file():
         return Freshness()
     try:

@@ -1,4 +1,4 @@
-"""The GLUE score: the mean over its tasks that are there."""
+"""The GLUE score: the mean over the tasks that a run has."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ SEEDS = ["pretraining_seed", "seed"]
 
 
 def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DEV) -> pd.DataFrame:
-    """A column a task of GLUE, of scores in columns by (column, metric): the mean of its metrics
-    (Wang et al. 2018), one of which may be left out. Not a number where one is absent.
+    """Return one column per task of GLUE: the mean of its metrics (Wang et al. 2018), without the
+    metric `without`. NaN where a metric is missing. `scores` has columns (column, metric).
     """
     kept_metrics = {
         task: [key for key in keys if key != without] for task, keys in GLUE_TASKS.items()
@@ -26,14 +26,14 @@ def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DE
 
 
 def glue_of_paper(tasks: Sequence[str]) -> float:
-    """The paper's model on these tasks, QQP by accuracy alone."""
+    """Return the score of the paper's model on these tasks, QQP by accuracy alone."""
     return float(glue_tasks(pd.DataFrame([GLUE_ROW]))[list(tasks)].mean(axis=1).iloc[0])
 
 
 def glue_rows(scores: pd.DataFrame) -> pd.DataFrame:
-    """The GLUE score by system and seed, QQP by accuracy alone, over the tasks that the whole model
-    has with any seed: rows as of scores, whose `task` names them. A system or a seed that lacks one
-    of them has none.
+    """Compute the GLUE score by system and seed over the tasks of the full model, QQP by accuracy
+    alone. Its rows are like those of `scores`; `task` lists the tasks. A seed that lacks one of
+    these tasks is left out.
     """
     if (scored := scores.dropna(subset="score")).empty:
         return scored

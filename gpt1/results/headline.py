@@ -1,5 +1,5 @@
-"""The run's headline numbers for `dvc metrics` and `dvc plots`: a small file a score, so that DVC
-prints a row each, and CSV files.
+"""The headline numbers of a run for `dvc metrics` and `dvc plots`: one small file per score, so
+that DVC prints a row each, and CSV files for plots.
 """
 
 import math
@@ -19,8 +19,8 @@ DIGITS = 4
 
 
 def write_headline(scores_folder: Path, plots_folder: Path) -> dict[str, dict[str, float]]:
-    """Fill both folders; returns the numbers, by `table2/MNLI-m-accuracy`. Raises UserError where a
-    report is missing.
+    """Fill both folders and return the numbers, keyed like `table2/MNLI-m-accuracy`. Raises
+    UserError where a report is missing.
     """
     headline = {
         f"{name}/{key}": numbers for name in TABLES for key, numbers in _means(name).items()
@@ -56,8 +56,8 @@ def write_headline(scores_folder: Path, plots_folder: Path) -> dict[str, dict[st
 
 
 def _means(table: str) -> dict[str, dict[str, float]]:
-    """Mean and deviation over seeds of every column, of Table 5 of its mean over columns: by column
-    and metric, and of another system than the whole model its name.
+    """Return mean and deviation over seeds of every column (Table 5: of its mean), keyed by column
+    and metric, with the system's name unless it is the full model.
     """
     scores = read_table(stage_folder("report", table, SCORES))
     table_scores = average(scores.dropna(subset="score")) if table == "table5" else scores

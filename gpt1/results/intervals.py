@@ -1,5 +1,6 @@
-"""How sure a score or a difference is: draws of clusters of examples, Student's t over pre-training
-seeds, Holm over several p-values. Arrays may have axes [...] of simulated runs.
+"""How sure a score or a difference is: resampled clusters of examples, Student's t over
+pre-training seeds, Holm's method over several p-values. Arrays may have axes [...] of simulated
+runs.
 """
 
 from typing import Any
@@ -17,9 +18,10 @@ HALVINGS = 60
 
 
 def resampling_counts(clusters: int, seed: int) -> Floats:
-    """Weights [1 + DRAWS, clusters]: each cluster once; then how often each is among as many drawn
-    with replacement (Efron and Tibshirani 1993, chapter 8). Scores of one task get one `seed`, so
-    that systems are compared on the same draws. One cluster tells nothing of others: not a number.
+    """Return weights [1 + DRAWS, clusters]: row 0 counts each cluster once, every other row counts
+    how often it is drawn with replacement (Efron and Tibshirani 1993, chapter 8). All systems of a
+    task get the same `seed`, so they are compared on the same resamples. NaN for one cluster, which
+    tells nothing of others.
     """
     if clusters < 2:
         return np.vstack([np.ones((1, 1)), np.full((DRAWS, 1), np.nan)])
@@ -30,9 +32,9 @@ def resampling_counts(clusters: int, seed: int) -> Floats:
 def resampled_scores(
     metric: str, labels: Array, answers: Array, clusters: Array, seed: int = 0
 ) -> Floats:
-    """Scores x 100 [..., s, 1 + DRAWS] of answers [..., s, n] to labels [..., n]: of all examples,
-    as tasks.metrics.score gives it, and of each draw of their clusters [n]. Raises ValueError for
-    another metric, and for no example.
+    """Compute scores x 100 [..., s, 1 + DRAWS] of answers [..., s, n] to labels [..., n]: of all
+    examples, as tasks.metrics.score does, then of each resample of their clusters [n]. Raises
+    ValueError for an unknown metric or no examples.
     """
     if metric not in METRICS or not len(clusters):
         raise ValueError(f"expected one of {', '.join(METRICS)} and at least one example")
@@ -45,7 +47,9 @@ def resampled_scores(
 
 
 def _terms(metric: str, labels: Array, answers: Array) -> Floats:
-    """The terms [k, ..., s, n] that a metric sums over examples; the first counts them."""
+    """Return the terms [k, ..., s, n] that a metric sums over examples; the first counts
+    examples.
+    """
     ones = np.ones(answers.shape)
     if metric == "accuracy":
         terms = [labels == answers]
@@ -82,10 +86,10 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def deviation_of(scores: Floats) -> Floats:
-    """Sample deviation [...] over seeds of the mean over tasks of scores [task, ..., s]; no less
-    than if tasks shared nothing of their seeds' noise. With three seeds the means are now and then
-    alike by luck, and without that floor three claims of nothing are decided in 6 % of runs where
-    seeds find a trick or do not (benchmarks/coverage.py).
+    """Compute the sample deviation [...] over seeds of the mean over tasks of scores [task, ...,
+    s]. It is at least what independent tasks would give: three seeds can be alike by luck, and
+    without this floor 6 % of runs would decide a claim where nothing is true
+    (benchmarks/coverage.py).
     """
     over_seeds = scores.mean(axis=0).std(axis=-1, ddof=1)
     apart = np.sqrt(scores.var(axis=-1, ddof=1).sum(axis=0)) / len(scores)
@@ -95,9 +99,9 @@ def deviation_of(scores: Floats) -> Floats:
 def margin(
     alpha: Floats | float, deviation: Floats | float, seeds: int, error: Floats | float
 ) -> Floats:
-    """How far a mean over pre-training seeds may lie from the true number with probability
-    1 - alpha: Student's t of their deviation, and the error that drawing examples makes, in squares
-    (Zou and Donner 2008). Not a number for one seed, which has no deviation.
+    """Compute half the width of the 1 - alpha interval of a mean over pre-training seeds: Student's
+    t times their standard error, combined in squares with the error of drawing examples (Zou and
+    Donner 2008). NaN for one seed, which has no deviation.
     """
     from scipy import special  # half a second, which printing a table is not worth
 
@@ -110,8 +114,8 @@ def margin(
 def p_value(
     value: Floats | float, deviation: Floats | float, seeds: int, error: Floats | float
 ) -> Floats:
-    """Of the hypothesis that the true number is 0, two-sided: the alpha at which the interval just
-    reaches it. 1 for one seed.
+    """Compute the two-sided p-value of the hypothesis that the true number is 0: the alpha at which
+    the interval just reaches 0. 1 for one seed.
     """
     low, high = np.full(np.shape(value), -300.0), np.zeros(np.shape(value))
     for _ in range(HALVINGS):
@@ -122,8 +126,8 @@ def p_value(
 
 
 def holm(p_values: Floats) -> Floats:
-    """Adjusted p-values of several claims [k, ...]: those at most alpha are rejected together with
-    a chance of at most alpha that any is wrongly so (Holm 1979).
+    """Adjust p-values [k, ...] of several claims. Rejecting those at most alpha errs in any of them
+    with a probability of at most alpha (Holm 1979).
     """
     order = np.argsort(p_values, axis=0)
     remaining = np.arange(len(p_values), 0, -1).reshape(-1, *[1] * (p_values.ndim - 1))

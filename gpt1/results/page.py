@@ -20,8 +20,8 @@ SAMPLES = stage_folder("generate", "samples.json")
 
 
 def write_page(path: Path = INDEX) -> dict[str, Any]:
-    """Write the page of what is there; says where, how large, and which reports are missing.
-    Raises UserError where a result cannot be read.
+    """Write the page and say where it is, how large, and which reports are missing. Raises
+    UserError where a result cannot be read.
     """
     try:
         contents = gathered()
@@ -44,7 +44,7 @@ def write_page(path: Path = INDEX) -> dict[str, Any]:
 
 
 def gathered() -> dict[str, Any]:
-    """Everything on the page, from the files of the current folder."""
+    """Collect everything on the page from the files of the current folder."""
     facts, state = provenance.facts(), freshness()
     shown = answer(state)._asdict()
     tables = {name: Markup(html(shown[name]) if len(shown[name]) else "") for name in TABLES}
@@ -66,8 +66,8 @@ def gathered() -> dict[str, Any]:
 
 
 def _part(folder: Path) -> dict[str, Any]:
-    """A report's tables and cautions as its stage wrote them, and its pictures; empty where it has
-    not been made.
+    """Return a report's tables and notes as its stage wrote them, and its pictures; empty where the
+    report does not exist.
     """
     text = folder / f"{folder.name}.html"
     return {
@@ -77,7 +77,7 @@ def _part(folder: Path) -> dict[str, Any]:
 
 
 def _inline(path: Path) -> str:
-    """A picture of ours without what only a file of its own needs, its ids apart from others'."""
+    """Return an SVG to put into a page: without its XML header, with ids unlike those of others."""
     picture = path.read_text(encoding="utf-8")
     picture = picture[picture.index("<svg") :]
     for sign in ('id="', 'href="#', "url(#"):

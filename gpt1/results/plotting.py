@@ -1,5 +1,5 @@
-"""What the pictures share: colours that the colour-blind tell apart, light axes, equal bytes for
-equal numbers.
+"""What the plots share: colours that colour-blind people can tell apart, light axes, equal bytes
+for equal numbers.
 """
 
 import io
@@ -23,7 +23,7 @@ NETWORK_DASHES: dict[str, Any] = {
 
 
 def svg(plot: "Callable[[], Figure]", points: float = 8.0) -> str:
-    """The picture of `plot` as SVG, its letters so many points high."""
+    """Return the figure that `plot` makes as SVG, with letters of this many points."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 

@@ -1,5 +1,5 @@
-"""What finished stages answered, example by example, as one long table: of whatever of the run lies
-under data/.
+"""The answers of finished stages, example by example, as one long table of what lies under
+data/.
 """
 
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ MADE_UP = "made up"
 
 @contextmanager
 def reading(path: Path, stage: str) -> Iterator[None]:
-    """Say in one line which stage to run again where a file below `path`, which it writes, is
-    damaged. Raises UserError.
+    """Turn an error on a damaged file below `path` into a UserError that names the stage to run
+    again.
     """
     try:
         yield
@@ -44,9 +44,9 @@ def reading(path: Path, stage: str) -> Iterator[None]:
 
 
 def predictions_of(params: Params, table: str) -> pd.DataFrame:
-    """Every prediction that a table's scores are over: test by the weights chosen on dev where test
-    labels are public, else dev by the last. What the run does not have has no rows. Raises
-    UserError where a file is damaged.
+    """Return all predictions that a table's scores are over. Where test labels are public: test, by
+    the weights chosen on dev; else dev, by the last weights. Raises UserError where a file is
+    damaged.
     """
     wanted = {column.task for column in columns_of(table)}
     if table == "table4":  # the GLUE score is over tasks of Table 2 too
@@ -61,14 +61,12 @@ def predictions_of(params: Params, table: str) -> pd.DataFrame:
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """All columns, each of its type. Raises ValueError or TypeError where a value has another."""
+    """Give all columns their types. Raises ValueError or TypeError where a value does not fit."""
     return frame.reindex(columns=COLUMNS).astype(TYPES)
 
 
 def sources_of(params: Params) -> dict[str, str]:
-    """Which tasks are made up, and of which release the files of the others are, where there is
-    more than one.
-    """
+    """Return which tasks are made up, and the release of each other task that has several."""
     releases = {}
     for task, row in params.tasks.items():
         path = stage_folder("encode", row.group, task, "task.json")
@@ -80,8 +78,8 @@ def sources_of(params: Params) -> dict[str, str]:
 
 
 def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path, str, bool]]:
-    """Systems that answered a task: name, where its seeds lie, the stage that made it as dvc names
-    it, and whether it starts from a pre-training of ours.
+    """Return the systems that answered a task: name, folder of their seeds, the stage that made
+    them, and whether they start from one of our pre-trainings.
     """
     trained_here = params.pretrain.source == "train"
     folder = stage_folder("finetune", params.tasks[task].group, task)
@@ -131,7 +129,7 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
 
 
 def _rows(encoded: Path, split: str, about: dict[str, Any]) -> pd.DataFrame:
-    """A split's examples: label (not a number where it has none), cluster, subset."""
+    """Return a split's examples: label (NaN where it has none), cluster, subset."""
     names = list(about.get("subsets") or ())
     arrays = read_arrays(encoded / f"{split}.npz", ["labels", *(["subset"] if names else [])])
     labels = arrays["labels"].astype(np.float64)
@@ -150,7 +148,7 @@ def _seed(path: Path) -> int:
 
 
 def _zero_shot(params: Params, name: str) -> Iterator[pd.DataFrame]:
-    """What each network's snapshots answer to a set, over the updates of each pre-training."""
+    """Return what each network's snapshots answer to a set, by update of each pre-training."""
     for path in sorted(stage_folder("zero_shot").glob("*/seed-*/answers.npz")):
         network, seed = path.parents[1].name, _seed(path)
         if network not in params.networks.zero_shot or seed not in params.pretrain.seeds:

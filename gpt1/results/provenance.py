@@ -16,23 +16,23 @@ COMPOSED = "# Composed by: "
 
 
 def trainings() -> pd.DataFrame:
-    """Every training of these parameters of which the results and the very log are there: its
-    beginning, length in seconds, machine and checkout.
-    """
+    """Return start, seconds, machine and checkout of every training whose results and log exist."""
     facts = [read_training(*training, {}).facts for training in finished(read_params())]
     logs = pd.DataFrame(facts, columns=["time", "seconds", "machine", "checkout"]).dropna()
     return logs.sort_values("time", ignore_index=True)
 
 
 def busy_seconds(logs: pd.DataFrame) -> float:
-    """How long at least one training ran: side by side counts once, pauses not at all."""
+    """Return for how many seconds at least one training ran; overlaps count once, pauses do not
+    count.
+    """
     ends = logs["time"] + logs["seconds"]
     before = ends.cummax().shift(fill_value=0)
     return float((ends - before.clip(lower=logs["time"])).clip(lower=0).sum())
 
 
 def facts() -> dict[str, str]:
-    """Commit, time, machine and versions, by name; of a packed run as it says."""
+    """Return commit, time, machine and versions by name; a packed run brings its own."""
     if Path(RUN).is_file():
         return {str(name): str(value) for name, value in read_json(Path(RUN))["facts"].items()}
     logs = trainings()
@@ -48,7 +48,7 @@ def facts() -> dict[str, str]:
 
 
 def sources() -> pd.DataFrame:
-    """Every acquired source: origin and licence."""
+    """Return origin and licence of every acquired source."""
     paths = sorted(stage_folder("acquire").glob("*/*/manifest.json"))
     columns = ["source", "origin", "licence"]
     manifests = pd.DataFrame([read_json(path) for path in paths], columns=columns)
@@ -56,7 +56,7 @@ def sources() -> pd.DataFrame:
 
 
 def commands(commit: str) -> list[str]:
-    """The commands that give the same results in a clone."""
+    """Return the commands that give the same results in a clone."""
     composed = PARAMS.read_text(encoding="utf-8").partition("\n")[0].removeprefix(COMPOSED)
     start = f"git checkout {commit.partition(',')[0]}"
     return [start, "make setup && . .venv/bin/activate", composed, "gpt1 run", "gpt1 report"]

@@ -1,4 +1,4 @@
-"""What each report stage writes: the long tables, pictures, and its tables in every format."""
+"""What each report stage writes: long tables, plots, and its tables in every format."""
 
 import math
 from collections.abc import Callable
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def write_report(params: Params, name: str, folder: Path) -> str:
-    """Fill a report's folder; returns its text for a reader. Raises UserError where a result is
-    damaged, or a report that it rests on is not there.
+    """Fill a report's folder and return its text for a terminal. Raises UserError where a result is
+    damaged, or a report that this one needs is missing.
     """
     if name == "claims":
         both = (stage_folder("report", report) for report in ("table5", "figure2"))
@@ -63,7 +63,7 @@ def write_report(params: Params, name: str, folder: Path) -> str:
 
 
 def about(params: Params) -> dict[str, str]:
-    """One line about the run, which is kept with its numbers."""
+    """Describe the run in one line, which is kept with its numbers."""
     model, recipe = params.model, params.pretrain
     length = f"{recipe.updates:,} updates" if recipe.updates else f"{recipe.epochs:g} epochs"
     trained = f"pre-trained for {length} on {params.clean.corpus_name}"

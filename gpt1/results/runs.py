@@ -1,4 +1,4 @@
-"""Which run is meant, a checkout, a packed one or one that ships with gpt1, and its tables."""
+"""Find a run (a checkout, a packed run, or one that ships with gpt1) and read its tables."""
 
 import warnings
 from collections.abc import Iterator
@@ -20,21 +20,21 @@ PREDICTION_KEY = ["task", "system", "update", "pretraining_seed", "seed", "split
 
 
 def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
-    """Every score and every prediction of a run, as two tables of pandas: `scores, predictions`.
-    The run is the folder of a checkout, a packed run, or one that ships with gpt1,
+    """Return every score and every prediction of a run as two pandas tables, `scores, predictions`.
+    The run is the folder of a checkout, a packed run, or one that ships with gpt1:
     "reference/town".
 
-    `scores` has a row a score of a seed: `table` (table2 to table5, figure2), `system` (full, a
-    variant, layers-<n> transferred, a baseline; of zero-shot sets the network), `task`, `column`,
+    `scores` has one row per score and seed: `table` (table2 to table5, figure2), `system` (full, a
+    variant, layers-<n> transferred, a baseline; for zero-shot sets the network), `task`, `column`,
     `metric`, `split`; `pretraining_seed` (NA without our pre-training), `seed` of the fine-tuning,
-    `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of drawing them
-    again by clusters; `source`, "made up" or the release of the files. Test is scored by the
-    weights chosen on dev, dev by the last. `outdated`: whether parameters, code or data have
-    changed since that report was made; a warning says so, too.
+    `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of resampling
+    their clusters; `source`, "made up" or the release of the files. Test is scored by the weights
+    chosen on dev, dev by the last weights. `outdated`: parameters, code or data have changed since
+    that report was made; a warning says so too.
 
-    `predictions` has a row an example of what they are over: `example`, from 0 in the split's
-    order; `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class
-    or STS-B's score from 0 to 5; `answer`; `logits` before the softmax.
+    `predictions` has one row per example: `example`, counted from 0 in the split's order;
+    `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class or
+    STS-B's score from 0 to 5; `answer`; `logits` before the softmax.
 
     Raises UserError where the folder has no report, or one that cannot be read.
     """
@@ -60,7 +60,7 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
 
 
 def read_table(path: Path) -> "pd.DataFrame":
-    """A table of a report. Raises UserError where it is not there, or broken."""
+    """Read a table of a report. Raises UserError where it is missing or damaged."""
     import pandas as pd
     import pyarrow as pa
 
@@ -81,7 +81,7 @@ def write_table(frame: "pd.DataFrame", path: Path) -> None:
 
 
 def missing(path: Path) -> UserError:
-    """Why a file of a report is not there, and what to do."""
+    """Explain why a file of a report is missing, and what to do."""
     if not Path("dvc.yaml").is_file():
         return UserError(
             f"{Path.cwd()} holds no {path.parent}: run this in a project folder (the root of a"
@@ -93,13 +93,13 @@ def missing(path: Path) -> UserError:
 
 
 def shipped() -> list[str]:
-    """Names of the runs that ship with the program: reference/town."""
+    """Return the names of the runs that ship with the program."""
     return sorted(f"{SHIPPED.name}/{path.parent.name}" for path in SHIPPED.glob(f"*/{RUN}"))
 
 
 def find_run(name: str | Path, option: str = "run") -> Path:
-    """The folder of a run: as it is named, or the shipped one of that name. Raises UserError, with
-    the option that named it, where there is none.
+    """Return the folder of a run: the folder `name`, or the shipped run of that name. Raises
+    UserError, which names the option, where there is none.
     """
     places = [Path(name)] + ([SHIPPED.parent / name] if str(name) in shipped() else [])
     for folder in places:
@@ -112,8 +112,8 @@ def find_run(name: str | Path, option: str = "run") -> Path:
 
 @contextmanager
 def within(run: str | None) -> Iterator[None]:
-    """Work in a run's folder; None: in the current one. Raises UserError where there is none, and
-    where something in it, which others may have made, is no result of ours.
+    """Work in a run's folder; None: in the current one. Raises UserError where it does not exist,
+    and where something in it, which may be a stranger's, is no result of ours.
     """
     if run is None:
         yield

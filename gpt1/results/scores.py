@@ -1,4 +1,4 @@
-"""From predictions to scores: one long table, a row a score of a seed."""
+"""From predictions to scores: one long table, one row per score and seed."""
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ TYPES = dict.fromkeys([*SEEDS, "update", "n"], "Int64") | dict.fromkeys(
 
 
 def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, int]:
-    """Scores x 100 of a system's predictions of a task, a row a seed (indexed by SEEDS), and in
-    columns the whole and each draw of clusters; and on how many examples. Empty where the
-    predictions have no rows of the column, or no labels.
+    """Return scores x 100 of a system's predictions of a task, and the number of examples. One row
+    per seed (indexed by SEEDS); columns: the score of all examples, then of each resample of
+    clusters. Empty where the predictions have no such rows, or no labels.
     """
     resampled_parts, examples = [], 0
     for part in column.parts or (None,):
@@ -55,8 +55,8 @@ def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.Da
 def scores_of(
     predictions: pd.DataFrame, table: str, sources: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """The scores of a table's columns, by system and seed; `sources` says which task is made up,
-    and of which release its files are. `error` is one standard error of drawing examples.
+    """Return the scores of a table's columns by system and seed. `sources` says which task is made
+    up, or the release of its files. `error` is one standard error of resampling examples.
     """
     rows = list(_rows(predictions, table, sources or {}))
     scores = pd.DataFrame(rows, columns=SCORES)

@@ -1,4 +1,4 @@
-"""`gpt1 table`: a report in a format, or beside another run's; the answer of all on one screen."""
+"""`gpt1 table`: print one report, compare it with another run's, or summarise all on one screen."""
 
 import re
 import sys
@@ -18,9 +18,9 @@ WIDTH = 80  # of the answer of all
 
 
 def show_answer(run: str | None) -> None:
-    """Print the scores of a run, a row a task, then in sentences what they show, as far as they are
-    there: one screen of 24 lines, the most important last; of `run`, in whose folder it works.
-    Raises UserError where nothing has been made.
+    """Print on one screen of 24 lines the scores by task and what they show, the most important
+    last. `run` is the name of the run in whose folder this works. Raises UserError where nothing
+    has been made.
     """
     from gpt1.results.answer import answer
     from gpt1.results.freshness import freshness
@@ -44,8 +44,8 @@ def show_answer(run: str | None) -> None:
 
 
 def show_table(name: str, format_: str) -> None:
-    """Print a report as its stage wrote it, for a terminal the notes as wide as that is. Raises
-    UserError where it has not been made.
+    """Print a report as its stage wrote it; for a terminal, wrap the notes to its width. Raises
+    UserError where it does not exist.
     """
     path = stage_folder("report", name, f"{name}.{ENDINGS.get(format_, format_)}")
     try:
@@ -61,7 +61,7 @@ def show_table(name: str, format_: str) -> None:
 
 
 def warn_of(name: str, folder: Path) -> None:
-    """Say on stderr, so that a file with the table holds the table alone, if it is out of date."""
+    """Say on stderr if a report is out of date; stdout holds the table alone."""
     from gpt1.results.freshness import freshness
 
     if line := freshness(folder).line([name]):
@@ -69,8 +69,8 @@ def warn_of(name: str, folder: Path) -> None:
 
 
 def show_against(name: str, other: Path, title: str, every: bool) -> None:
-    """Print whether this run agrees with another, then those scores of the report `name` that lie
-    farther apart than seeds do, or `every` one. Raises UserError where one of both has none.
+    """Print whether this run agrees with another, then the scores of report `name` that differ by
+    more than seeds do, or `every` score. Raises UserError where one run lacks the report.
     """
     from gpt1.results.agreement import agreement
     from gpt1.results.tables import TITLES

@@ -31,9 +31,9 @@ BASELINES = ("majority", "tfidf")
 
 
 def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Table 2, 3, 4 or 5: a row a system, the paper's first; a column a title; scores x 100, means
-    over seeds, and below them their sample deviation where there are several. Not a number where
-    the paper prints a dash, or the run has no score.
+    """Return Table 2, 3, 4 or 5: one row per system, the paper's first; one column per title;
+    scores x 100, means over seeds, each with its sample deviation in the row below where there are
+    several. NaN where the paper prints a dash or the run has no score.
     """
     table_scores = scores[(scores["table"] == name) & scores["score"].notna()]
     if name == "table5":
@@ -57,8 +57,8 @@ def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def common_titles(scores: pd.DataFrame) -> list[str]:
-    """The columns of Table 5's mean that each of the paper's own systems in the scores has: a row
-    that somebody adds changes no mean and no claim.
+    """Return the columns of Table 5's mean that all of the paper's own systems have in these
+    scores; so a row that somebody adds changes no mean and no claim.
     """
     of_paper = scores[scores["system"].isin(TABLE5_ROWS)]
     by_system = of_paper.groupby("system")["column"].agg(set)
@@ -68,8 +68,8 @@ def common_titles(scores: pd.DataFrame) -> list[str]:
 
 
 def average(scores: pd.DataFrame) -> pd.DataFrame:
-    """Each system's mean over the common columns, by seed: Table 5's first column. A system or a
-    seed that lacks one of them has none.
+    """Compute each system's mean over the common columns by seed: Table 5's first column. A seed
+    that lacks a column is left out.
     """
     keys = [(column.title, column.metric) for column in averaged()]
     common = scores.merge(pd.DataFrame(keys, columns=["column", "metric"]))
@@ -81,14 +81,14 @@ def average(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def label(name: str, system: str) -> str:
-    """The heading of a row of this run."""
+    """Return the heading of a row of this run."""
     if name == "table5" and system not in BASELINES:
         return f"this run: {TITLES.get(system, system)}"
     return "this run" if system == FULL else TITLES.get(system, system)
 
 
 def _headers(name: str, tasks: int) -> dict[tuple[str, str], str]:
-    """{(column, metric): what stands above it}, in order; the GLUE score is over so many tasks."""
+    """Return {(column, metric): heading} in order; the GLUE score is over these tasks."""
     columns = averaged() if name == "table5" else columns_of(name)
     words = {(column.title, column.metric): column.header(name) for column in columns}
     if name == "table5":
@@ -101,8 +101,8 @@ def _headers(name: str, tasks: int) -> dict[tuple[str, str], str]:
 
 
 def _paper(name: str, headers: dict[tuple[str, str], str], titles: Sequence[str]) -> pd.DataFrame:
-    """The paper's rows under headers, its mean of Table 5 and its GLUE score over the same columns
-    and tasks as ours; its model with all that the GLUE server said of it.
+    """Return the paper's rows under these headers. Its mean of Table 5 and its GLUE score are over
+    the same columns and tasks as ours.
     """
     if name == "table5":
         rows = TABLES[name].set_axis(list(headers.values()), axis=1)
