@@ -1,5 +1,5 @@
-"""The authors' released files, read as their loader reads them: ten arrays joined end to end, cut
-at the shapes' offsets, reshaped.
+"""Read the authors' released files as their loader does: ten arrays joined end to end, cut at the
+shapes' offsets, reshaped.
 
 params_shapes.json lists the shapes: positions first, then tokens, then each block's variables;
 matrices are 1x1 convolutions.
@@ -31,7 +31,9 @@ WHAT_TO_DO = (
 
 
 def read_authors(folder: Path) -> Incoming:
-    """The model in the authors' files in `folder`. Raises UserError where they are not whole."""
+    """Read the model in the authors' files in `folder`. Raises UserError where they are not
+    whole.
+    """
     required = (SHAPES, *ARRAYS, *AUTHORS_FILES)
     if missing := [name for name in required if not (folder / name).is_file()]:
         raise UserError(
@@ -67,7 +69,7 @@ def read_authors(folder: Path) -> Incoming:
 
 
 def git_name(path: Path) -> str:
-    """The name by which git knows a file's bytes."""
+    """Return git's name of a file's bytes."""
     digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -76,8 +78,8 @@ def git_name(path: Path) -> str:
 
 
 def sizes_of(shapes: Any, path: Path) -> Model:
-    """The sizes of the model that has these shapes, in the authors' order. Raises LookupError,
-    TypeError or ValueError where they are no model's.
+    """Return the sizes of the model with these shapes, in the authors' order. Raises LookupError,
+    TypeError or ValueError where they fit no model.
     """
     (context, width), (rows, _), *blocks = shapes
     layers, inner = len(blocks) // 12, blocks[6][-1]

@@ -1,5 +1,5 @@
-"""The model card, README.md of an exported folder, by huggingface_hub: what the run that the
-weights are from says of them. A file that is not there says nothing.
+"""The model card, README.md of an exported folder, made with huggingface_hub from what the run says
+of the weights. A missing file adds nothing.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ RELEASED = "openai-community/openai-gpt"
 
 
 def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
-    """The ModelCard of a language model, or of a task's model with its task.json, seed and score on
-    validation. Raises UserError where a result of the run is damaged.
+    """Return the ModelCard of a language model, or of a task's model with its task.json, seed and
+    dev score. Raises UserError where a result of the run is damaged.
     """
     from huggingface_hub import ModelCard, ModelCardData
 
@@ -48,9 +48,9 @@ def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
 
 
 def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What the run says that weights below data/pretrain/transformer/seed-<n> or
-    data/finetune/<group>/<task>/seed-<n> belong to: corpus, training, imported, licences; empty
-    where its files are not there, or the weights are a snapshot's.
+    """Return what the run says of weights below data/pretrain/transformer/seed-<n> or
+    data/finetune/<group>/<task>/seed-<n>: corpus, training, import, licences. Empty where files are
+    missing, or the weights are a snapshot's.
     """
     folder = weights.resolve().parent
     facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": []}
@@ -89,7 +89,7 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
 
 
 def read_known(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where there is none."""
+    """Read a JSON object; empty where the file is missing."""
     try:
         value = read_json(path)
     except (OSError, ValueError):
@@ -98,5 +98,5 @@ def read_known(path: Path) -> dict[str, Any]:
 
 
 def one_line(text: object) -> str:
-    """Text in one line, without what could steer a terminal."""
+    """Return a text in one line, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())

@@ -23,8 +23,8 @@ WHAT_TO_DO = "bring a folder as save_pretrained of an OpenAIGPTLMHeadModel and i
 
 
 class Incoming(NamedTuple):
-    """A model as found in a folder: its form, sizes, our tensors, vocabulary, the files it came
-    from, whether these are the authors' released ones.
+    """A model found in a folder: its form, sizes, our tensors, vocabulary, the files it came from,
+    and whether these are the authors' released ones.
     """
 
     form: str
@@ -36,14 +36,16 @@ class Incoming(NamedTuple):
 
 
 def sizes_from(path: Path, **values: Any) -> Model:
-    """The sizes that a file tells. Raises UserError naming the file where they make no model."""
+    """Return the sizes that a file states. Raises UserError naming the file where they fit no
+    model.
+    """
     deviations = {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION}
     return validated(Model, {"layer_norm_epsilon": 1e-5} | deviations | values, "", str(path))
 
 
 def read_checkpoint(folder: Path) -> Incoming:
-    """The language model in a Hugging Face folder, model.safetensors or pytorch_model.bin, by
-    transformers' own reader, which runs no code of a pickle. Raises UserError where it is no
+    """Read the language model in a Hugging Face folder, model.safetensors or pytorch_model.bin,
+    with transformers' own reader, which runs no code of a pickle. Raises UserError where it is no
     openai-gpt, or not whole.
     """
     from transformers import OpenAIGPTLMHeadModel
@@ -98,8 +100,8 @@ def read_checkpoint(folder: Path) -> Incoming:
 
 
 def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
-    """The vocabulary, from vocab.json and merges.txt or from tokenizer.json, and the files it came
-    from. Raises UserError.
+    """Return the vocabulary of vocab.json and merges.txt, or of tokenizer.json, and those files.
+    Raises UserError.
     """
     table, merges, whole = (
         folder / name for name in ("vocab.json", "merges.txt", "tokenizer.json")
@@ -119,8 +121,8 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
 
 
 def write_import(model: Incoming, target: Path) -> dict[str, Any]:
-    """Write weights.safetensors, the vocabulary and import.json as a whole; returns what
-    import.json says.
+    """Write weights.safetensors, the vocabulary and import.json, all or nothing. Returns the
+    content of import.json.
 
     Raises UserError where `target` is not empty, the vocabulary is another model's, or a number is
     not finite.

@@ -1,5 +1,5 @@
-"""A language model or a fine-tuned task model as a folder that transformers loads: weights and
-configuration by its own save_pretrained, tokenizer, the code of both, model card.
+"""Write a language model or a fine-tuned task model as a folder that transformers loads: weights
+and configuration by its save_pretrained, tokenizer, the code of both, model card.
 """
 
 import shutil
@@ -31,8 +31,8 @@ BODY, HEAD = "decoder.", "head.linear."
 
 
 def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) -> list[str]:
-    """Write a pre-trained Transformer as a Hugging Face folder; the names of its files. Raises
-    UserError where the weights are none that transformers can hold, or `target` is not empty.
+    """Write a pre-trained Transformer as a Hugging Face folder. Returns the names of its files.
+    Raises UserError where transformers cannot hold these weights, or `target` is not empty.
     """
     saved = read_saved(
         weights, vocabulary_folder, "transformer", "a pre-trained Transformer; --task for a task's"
@@ -45,8 +45,8 @@ def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) 
 
 
 class ChosenTask(NamedTuple):
-    """A task's weights, the vocabulary that they were trained with, task.json with the seed and its
-    score on validation (0..1, correlations -1..1).
+    """A task's weights, their vocabulary, and task.json with the seed and its dev score (0..1,
+    correlations -1..1).
     """
 
     weights: Path
@@ -55,8 +55,8 @@ class ChosenTask(NamedTuple):
 
 
 def chosen_task(name: Path, seed: int | None) -> ChosenTask:
-    """What to export of a task, by its name or its folder data/finetune/<group>/<task>; `seed`
-    None: the one with the best score on validation. Raises UserError where it is not there.
+    """Find what to export of a task, by its name or its folder data/finetune/<group>/<task>; `seed`
+    None: the one with the best dev score. Raises UserError where it does not exist.
     """
     folders = [name, *(path for path in finetuned_folders() if path.name == str(name))]
     folder = next((path for path in folders if any(path.glob("seed-*/summary.json"))), None)
@@ -76,8 +76,8 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
 
 
 def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
-    """Write a task's model with the code of its classes. Raises UserError as
-    export_language_model.
+    """Write a task's model with the code of its classes. Raises UserError as export_language_model
+    does.
     """
     from gpt1.exchange.shipped import modeling_gpt1
 
@@ -124,8 +124,8 @@ def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
 
 @contextmanager
 def filling(target: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `target` as a whole. Raises UserError where that is not new
-    or empty.
+    """Give a folder to fill, which becomes `target` as a whole. Raises UserError where `target` is
+    neither new nor empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target}: expected a new or empty folder, found another; name one")
@@ -134,8 +134,8 @@ def filling(target: Path) -> Iterator[Path]:
 
 
 def write_rest(folder: Path, saved: SavedModel, task: Mapping[str, Any] | None) -> None:
-    """Write what is not the model itself: the tokenizer with the very files that make words and
-    sequences here, and the card.
+    """Write all but the model: the tokenizer with our files that make words and sequences, and the
+    card.
     """
     vocabulary, kind = saved.vocabulary, str(task["kind"]) if task else None
     vocabulary.save(folder, {})
@@ -164,7 +164,7 @@ def write_rest(folder: Path, saved: SavedModel, task: Mapping[str, Any] | None) 
 
 
 def words_to_ids(vocabulary: Vocabulary, of_task: bool) -> str:
-    """tokenizer.json: the byte pairs of text that is words with a blank between each."""
+    """Return tokenizer.json: byte pairs of text that is words with a blank between."""
     from tokenizers import Tokenizer, decoders, pre_tokenizers
     from tokenizers.models import BPE
 

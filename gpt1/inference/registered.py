@@ -1,5 +1,5 @@
-"""The best seed of each task in MLflow's registry: a python_function with signature and example,
-weights as safetensors, alias `best`.
+"""Put the best seed of each task into MLflow's registry: a python_function with signature and
+example, weights as safetensors, alias `best`.
 """
 
 import os
@@ -47,8 +47,8 @@ class Registered(NamedTuple):
 
 
 def register(params: Params, names: Sequence[str]) -> list[Registered]:
-    """Register the best seed of these tasks, or of all that are finished where none is named; what
-    is there already stays as it is.
+    """Register the best seed of these tasks, by default of all that are finished. A version that
+    exists stays as it is.
 
     Raises UserError where a named task is not finished, MLflow is switched off or does not work.
     """
@@ -69,7 +69,7 @@ def register(params: Params, names: Sequence[str]) -> list[Registered]:
 
 
 def serve_command(name: str) -> str:
-    """The command that serves a registered model on this machine's own address."""
+    """Return the command that serves a registered model on the loopback address."""
     uri = shlex.quote(without_password(tracking_uri()))
     return (
         f"MLFLOW_TRACKING_URI={uri} mlflow models serve -m models:/{name}@{BEST}"
@@ -78,7 +78,7 @@ def serve_command(name: str) -> str:
 
 
 def example_record(task: Task) -> dict[str, Any]:
-    """Made-up fields of a task, as a served model takes them."""
+    """Return made-up fields of a task, as a served model takes them."""
     choices = ["It rained.", "She found them.", "He slept.", "The garden was sold."]
     made_up = {
         "first": "Anna lost her keys in the garden.",
@@ -112,7 +112,9 @@ def _register(params: Params, done: Finished, runs: dict[str, Any]) -> Registere
 
 
 def _log(task: Task, name: str, weights: Path, run_id: str | None) -> Any:
-    """Log the model to its run, or to a new one, as a version of the registry; the version."""
+    """Log the model to its run, or to a new one, as a version of the registry. Returns the
+    version.
+    """
     import mlflow
 
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")

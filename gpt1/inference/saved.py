@@ -1,5 +1,5 @@
-"""A fine-tuned model that answers examples of its task: a class, a score (Tai et al. 2015, as in
-the authors' code) or the chosen ending, with probabilities.
+"""A fine-tuned model that answers examples of its task with probabilities: a class, a score (Tai et
+al. 2015, as in the authors' code) or the chosen ending.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ KIND = "transformer for "  # and the task's name: what stage finetune writes int
 
 
 def fields_of(task: Task) -> tuple[str, ...]:
-    """The fields of an example: `first`; `second` where it has two texts; `choices` where the task
-    is one of choosing.
+    """Return the fields of an example: `first`; `second` where it has two texts; `choices` where
+    the task has choices.
     """
     form = task.layouts[0][0].format
     two = 2 if not isinstance(form, Columns) else 1 if form.joined else len(form.texts)
@@ -36,8 +36,8 @@ def fields_of(task: Task) -> tuple[str, ...]:
 
 
 def example_of(task: Task, record: Any, where: str) -> Example:
-    """An example from {"first": …, "second": …, "choices": […]}, as the task has them. Raises
-    UserError, naming `where`, for other fields, or one that is no text.
+    """Make an example of {"first": …, "second": …, "choices": […]}. Raises UserError, naming
+    `where`, for other fields, or values that are no texts.
     """
     fields, record = fields_of(task), record if isinstance(record, dict) else {}
     given = {  # a table has nan, a float, where a row has no such field
@@ -78,8 +78,8 @@ def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[
 
 
 class TaskModel:
-    """A fine-tuned model that answers examples of its task, in float32, each by itself: no other
-    example can change an answer's bits.
+    """A fine-tuned model that answers examples of its task in float32, one at a time, so that no
+    other example can change an answer's bits.
     """
 
     def __init__(self, task: Task, classifier: Classifier, vocabulary: Vocabulary) -> None:
@@ -87,14 +87,14 @@ class TaskModel:
         self.symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
 
     def sequences(self, example: Example) -> list[list[int]]:
-        """Token ids of an example's sequences, as stage encode makes them."""
+        """Return token ids of an example's sequences, as stage encode makes them."""
         ids = [self.vocabulary.encode(text) for text in (*example.context, *example.choices)]
         texts, context = len(example.context), self.classifier.decoder.context
         return shape(self.task.kind, ids[:texts], ids[texts:], self.symbols, context).sequences
 
     @torch.inference_mode()
     def logits(self, sequences: Sequence[Sequence[int]]) -> Tensor:
-        """Logits [outputs] of one example from its sequences' ids."""
+        """Compute logits [outputs] of one example from its sequences' ids."""
         device = self.classifier.head.linear.weight.device
         tokens_kt = pad_sequence([torch.tensor(ids) for ids in sequences], batch_first=True)
         logits_1o = self.classifier(tokens_kt[None].to(device)).logits_bo
@@ -107,11 +107,11 @@ class TaskModel:
 
 
 def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
-    """The model of a weights file of stage finetune, which names its task and sizes, with the
-    vocabulary of stage bpe; on a GPU that torch sees, unless GPT1_DEVICE says cpu.
+    """Load weights of stage finetune, which name their task and sizes, with the vocabulary of stage
+    bpe; on a GPU that torch sees, unless GPT1_DEVICE says cpu.
 
-    Raises UserError where files are absent or damaged, the weights are no task's, or the vocabulary
-    is another one.
+    Raises UserError where files are missing or damaged, the weights are of no task, or the
+    vocabulary is another one.
     """
     saved = read_saved(
         weights,

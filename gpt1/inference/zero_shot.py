@@ -25,12 +25,12 @@ class PromptSet(NamedTuple):
 
     @property
     def scored(self) -> Prompts:
-        """The split that is scored."""
+        """Return the split that is scored."""
         return self.splits[self.about["scored_split"]]
 
     def answers(self, network: Network, batch_tokens: int) -> npt.NDArray[np.int8]:
-        """A network's answers [n]; a threshold is the best on the train split for this very
-        network. Raises UserError where a score is no number.
+        """Return a network's answers [n]; a threshold is the best on the train split for this
+        network. Raises UserError where a score is not finite.
         """
         set_, vocabulary_size = SETS[self.name], self.about["vocabulary_size"]
         scores = {}
@@ -68,8 +68,8 @@ def answer_sets(
     description: Description,
     batch_tokens: int,
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]]:
-    """What a network answers to every set with the weights of each of the files by update: the
-    scores of each update, and the arrays of answers and labels.
+    """Answer every set with each of the weights files of a network. Returns the scores by update,
+    and arrays of answers and labels.
     """
     arrays: dict[str, npt.NDArray[Any]] = {
         f"{set_.name}/labels": set_.scored.labels_n for set_ in sets

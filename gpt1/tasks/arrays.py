@@ -27,14 +27,14 @@ DESCRIBED = (
 
 
 def texts_of(examples: Iterable[Example]) -> list[str]:
-    """Every text to encode for these examples, each once."""
+    """Return every text of these examples, each once."""
     return list(
         dict.fromkeys(text for example in examples for text in (*example.context, *example.choices))
     )
 
 
 def packed(sequences: Iterable[Iterable[int]], largest: int) -> dict[str, Any]:
-    """Sequences of ids up to `largest` one after another: tokens [t], offsets [n + 1]."""
+    """Join sequences of ids up to `largest`: tokens [t], offsets [n + 1]."""
     tokens, offsets = array("H" if largest < UINT16_ENTRIES else "I"), array("q", [0])
     for sequence in sequences:
         tokens.extend(sequence)
@@ -48,7 +48,9 @@ def packed(sequences: Iterable[Iterable[int]], largest: int) -> dict[str, Any]:
 def example_arrays(
     task: Task, examples: list[Example], ids: dict[str, list[int]], symbols: Symbols, context: int
 ) -> tuple[dict[str, Any], int]:
-    """The arrays of one split's npz, and how many of its examples were cut to the context."""
+    """Return the arrays of one split's npz, and how many of its examples were cut to the
+    context.
+    """
     truncated = 0
 
     def sequences() -> Iterable[list[int]]:
@@ -74,7 +76,7 @@ def example_arrays(
 def about_split(
     task: Task, rows: SplitRows, arrays: dict[str, Any], truncated: int
 ) -> dict[str, Any]:
-    """The entry of a split in task.json."""
+    """Return the entry of a split in task.json."""
     subsets = {
         name: int((arrays["subset"] == number).sum()) for number, name in enumerate(task.subsets)
     }
@@ -85,7 +87,7 @@ def about_split(
 def described(
     task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str
 ) -> dict[str, Any]:
-    """task.json: all that later stages need to know of the task."""
+    """Return task.json: all that later stages need to know of the task."""
     return {
         "task": task.name,
         **{name: getattr(task, name) for name in DESCRIBED},

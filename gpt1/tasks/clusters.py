@@ -1,5 +1,5 @@
-"""Which rows of a split belong together, so that an interval must draw them together: those that
-ask about one premise, passage or story, and sentences that are twins.
+"""Which rows of a split belong together, so that a resample must draw them together: rows about one
+premise, passage or story, and twins.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -16,11 +16,10 @@ CLUSTERS = "clusters.npz"  # beside task.json or set.json: an array a split
 def cluster_ids(
     task: Task, examples: Sequence[Example], meaning_of: Callable[[str], str] | None = None
 ) -> npt.NDArray[np.int64]:
-    """A number [n] for each row, equal for those that belong together, from 0 in the order in which
-    they first come.
+    """Number the clusters of rows [n] from 0, in the order in which they first occur.
 
-    meaning_of: what tells a made-up text from others but names, wordings and order. Made-up rows
-    whose texts (but choices) say the same belong together, in either order.
+    meaning_of: reduces a made-up text to what is left without names, wordings and order. Made-up
+    rows whose texts (without choices) are reduced alike, in either order, are one cluster.
     """
     numbers: dict[Hashable, int] = {}
     return np.array(

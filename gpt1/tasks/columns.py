@@ -1,5 +1,5 @@
-"""Files of columns to examples: tab-separated rows, CSV, JSON lines, and Hugging Face exports as
-parquet and arrow too, whose label integers are checked by what they say.
+"""Read files of columns: tab-separated rows, CSV, JSON lines, and Hugging Face exports as parquet
+and arrow. Label integers of exports are checked by the class names in the file.
 """
 
 import re
@@ -33,7 +33,8 @@ SHOWN_COLUMNS = 300  # characters
 
 
 def read_columns(path: Path, format_: Columns, task: Task) -> Rows:
-    """Every row of a file, in its order; an example with label UNLABELLED where the file has none.
+    """Yield every row of a file in its order; an example has label UNLABELLED where the file has
+    none.
 
     Raises UserError for a file that cannot be read, lacks a column, or numbers its labels otherwise
     than Task.integers says; at the end where all texts are quoted.
@@ -56,8 +57,8 @@ def read_columns(path: Path, format_: Columns, task: Task) -> Rows:
 
 
 class _Places:
-    """Which column of a file is what, by the names that files give them. Raises UserError where one
-    is missing.
+    """The columns of a file, found by the names that files give them. Raises UserError where one is
+    missing.
     """
 
     def __init__(self, path: Path, format_: Columns, names: list[str]) -> None:
@@ -84,7 +85,7 @@ class _Places:
             )
 
     def example(self, record: Mapping[str, Any], task: Task, label: float) -> Example:
-        """A row as an example. Raises BadRowError."""
+        """Make an example of a row. Raises BadRowError."""
         texts = [filled(name, field(record, name)) for name in self.texts]
         options = [field(record, name) for name in self.choices]
         if len(options) == 1:
@@ -103,7 +104,7 @@ class _Places:
 
 
 def _subset(task: Task, value: object) -> int:
-    """The number of the subset whose name a row's id begins with."""
+    """Return the number of the subset whose name a row's id begins with."""
     for number, name in enumerate(task.subsets):
         if str(value).startswith(name):
             return number
@@ -113,8 +114,8 @@ def _subset(task: Task, value: object) -> int:
 
 
 def _label_reader(path: Path, task: Task, feature: Any) -> Any:
-    """The function from a row's label to the class's number, the score, or UNLABELLED. feature:
-    what the file says of the column. Raises UserError for another numbering.
+    """Return the function from a row's label to the class's number, the score, or UNLABELLED.
+    feature: what the file says of the column. Raises UserError for another numbering.
     """
     numbering = dict(enumerate(task.integers, start=task.first_integer))
     names = feature.get("names") if isinstance(feature, dict) else None
@@ -153,8 +154,8 @@ def _numbering(names: Mapping[int, str]) -> str:
 
 
 def _quoting(text: str) -> str:
-    """How a cell has quotes: as a CSV writer alone writes them (doubled), as it may (whole), as it
-    never does (bare), or not at all.
+    """Return how a cell is quoted: as only a CSV writer quotes (doubled), as one may (whole), as
+    none does (bare), or not at all.
     """
     if '"' not in text:
         return ""
@@ -164,8 +165,8 @@ def _quoting(text: str) -> str:
 
 
 def _check_quotes(path: Path, quoting: Counter[str]) -> None:
-    """Raises UserError where all texts are quoted; says so on stderr where only a CSV writer can
-    have written some.
+    """Raise UserError where all texts are quoted; warn on stderr where a CSV writer must have
+    written some.
     """
     count = quoting["doubled"] + quoting["whole"]
     if count == quoting.total() > 9:

@@ -22,10 +22,9 @@ from gpt1.tasks.table import Task
 
 
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:
-    """Every row of a task's file, in its order: an example, or why there is none.
+    """Yield every row of a task's file in its order: an example, or why there is none.
 
-    Raises UserError where the file as a whole is not what it should be: a missing header, a missing
-    column.
+    Raises UserError where the file as a whole is wrong: a missing header, a missing column.
     """
     if isinstance(format_, Columns):
         return read_columns(path, format_, task)
@@ -33,8 +32,8 @@ def read_rows(path: Path, format_: Format, task: Task) -> Rows:
 
 
 def _passages(path: Path, task: Task) -> Rows:
-    """RACE as `acquire` combines it, one passage a line. A question that cannot be read is one row;
-    so is a whole passage.
+    """Read RACE as `acquire` combines it, one passage a line. A question that cannot be read counts
+    as one row; so does a whole passage.
     """
     label_of, choices = class_reader(task), len(task.labels)
     for number, line in numbered_lines(path):

@@ -1,5 +1,5 @@
-"""Where a task's examples lie: the formats of its files, its splits, its releases, and the ways in
-which each task's files are distributed, the best first.
+"""Where a task's examples lie: file formats, splits, releases, and the ways in which each task's
+files are distributed, the preferred one first.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,15 @@ Form = Literal["tsv", "csv", "jsonl", "export"]
 
 @dataclass(frozen=True)
 class Columns:
-    """A file of columns, each by the names that files give it. form: tab-separated rows in which
-    quotes are text (tsv), CSV, JSON objects (jsonl), or a Hugging Face export in any of its forms.
+    """A file of columns, each found by the names that files give it. form: tab-separated rows in
+    which quotes are text (tsv), CSV, JSON objects (jsonl), or a Hugging Face export in any of its
+    forms.
 
     label: a word or a number (Task.integers says of what), a score, or -1, "-" or nothing where
-    there is none; `hidden`: of all rows, or the column is not there. choices: a column for each
-    choice, or one that lists them. joined: the texts are sentences of one. subset: begins with its
-    name. header: the columns of a tsv without a header; surplus: so many more may follow.
+    there is none; `hidden`: no row has one, or the column is missing. choices: one column per
+    choice, or one that lists them. joined: the texts are sentences of one. subset: the column that
+    begins with the subset's name. header: the columns of a tsv without a header; surplus: how many
+    more may follow.
     """
 
     form: Form
@@ -34,8 +36,8 @@ class Columns:
 
 @dataclass(frozen=True)
 class Passages:
-    """RACE: one JSON object a passage with article, questions, options, answers; every question is
-    an example.
+    """RACE: one JSON object per passage with article, questions, options, answers; every question
+    is an example.
     """
 
     label: Names = ("answers",)
@@ -43,8 +45,8 @@ class Passages:
 
 @dataclass(frozen=True)
 class Blocks:
-    """DPRD: blocks of four lines with a blank line between: sentence, pronoun, two candidates with
-    a comma between, the right one.
+    """DPRD: blocks of four lines, separated by blank lines: sentence, pronoun, two candidates
+    separated by a comma, the right one.
     """
 
     label: Names = ("answer",)
@@ -55,7 +57,7 @@ Format = Columns | Passages | Blocks
 
 @dataclass(frozen=True)
 class Share:
-    """A part of a file's rows: `heldout` of every `of` are drawn by scikit-learn's train_test_split
+    """A share of a file's rows: scikit-learn's train_test_split holds out `heldout` of every `of`
     with this seed.
     """
 
@@ -70,7 +72,7 @@ class Split:
     """Where one split's rows lie. Several files are read one after another; for a task with subsets
     file i is subset first_subset + i.
 
-    Of an export a file is a split's name there, and stands for one file or many.
+    In an export a file is the name of a split, and stands for one file or many.
     """
 
     name: str
@@ -91,8 +93,8 @@ Layout = tuple[Split, ...]
 
 @dataclass(frozen=True)
 class Release:
-    """One of several releases of a task: rows of its whole files by split, or the names of files
-    that are its alone.
+    """One of several releases of a task, known by the rows of its whole files by split, or by file
+    names that only it has.
     """
 
     name: str
@@ -103,8 +105,8 @@ class Release:
 def release_of(
     releases: tuple[Release, ...], splits: Mapping[str, int], files: tuple[str, ...]
 ) -> Release | None:
-    """The release of files with these names and so many rows by split; None where it is not
-    recognised.
+    """Return the release that has these files and so many rows by split; None for an unknown
+    one.
     """
     by_name = [release for release in releases if set(release.files) & set(files)]
     by_rows = [
@@ -120,12 +122,12 @@ SPLITS = ("train", "dev", "test")
 
 
 def files(reading: Format, required: bool = True, /, **named: str) -> Layout:
-    """Splits of one file each, by name, that are read alike."""
+    """Return splits of one file each, by name, that share a format."""
     return tuple(Split(name, (file,), reading, required) for name, file in named.items())
 
 
 def _trio(pattern: str, reading: Format) -> Layout:
-    """Train, dev and a labelled test split, one file each."""
+    """Return train, dev and a labelled test split, one file each."""
     return files(reading, True, **{name: pattern.format(name) for name in SPLITS})
 
 
@@ -136,7 +138,7 @@ def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Co
 
 
 def _glue(*texts: str, label: str, header: str = "") -> Layout:
-    """GLUE's train.tsv and dev.tsv, and test.tsv, with a header and without labels."""
+    """Return GLUE's train.tsv and dev.tsv, and test.tsv, with a header and without labels."""
     return (
         *files(_tsv(*texts, label=label, header=header), train="train.tsv", dev="dev.tsv"),
         *files(_tsv(*texts), False, test="test.tsv"),
@@ -148,8 +150,8 @@ def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> Columns:
 
 
 def _exported(reading: Columns, *, test: bool, folder: str = "") -> Layout:
-    """An export's train and validation splits, and its test split: labelled (`test`), or optional
-    and perhaps without labels.
+    """Return an export's train and validation splits, and its test split: labelled (`test`), or
+    optional and perhaps without labels.
     """
     hidden = reading if test else replace(reading, hidden=True)
     return (
@@ -159,7 +161,7 @@ def _exported(reading: Columns, *, test: bool, folder: str = "") -> Layout:
 
 
 def _shared(file: str, reading: Format, heldout: int, of: int) -> Layout:
-    """Train and dev as shares of one file: `heldout` of its `of` rows are dev."""
+    """Return train and dev as shares of one file: `heldout` of its `of` rows are dev."""
     return (
         Split("train", (file,), reading, share=Share("train", heldout, of)),
         Split("dev", (file,), reading, share=Share("heldout", heldout, of)),
@@ -288,8 +290,8 @@ STORY_ROWS = replace(STORY_EXPORT, form="csv")
 
 
 def _stories(validation: str, test: str, reading: Columns, labelled: bool = True) -> Layout:
-    """The authors train on the validation stories, less 374 of the 1,871; labelled: the test
-    stories.
+    """Return Story Cloze's splits. The authors train on the validation stories, less 374 of the
+    1,871; `labelled`: the test stories have labels.
     """
     return (
         *_shared(validation, reading, 374, 1871),

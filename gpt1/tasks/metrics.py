@@ -15,10 +15,10 @@ EQUAL_SCORES = 1e-6  # predicted scores that differ by less are one answer
 
 
 def score(metric: str, labels: Array, predictions: Array) -> float:
-    """Score of predictions [n] against labels [n]: 0..1, correlations -1..1; F1 is that of class 1
-    (of two).
+    """Score predictions [n] against labels [n]: 0..1, correlations -1..1; F1 is that of class 1 (of
+    two).
 
-    Undefined correlations (one class only, constant scores) and an F1 with no positives are 0.
+    Undefined correlations (one class only, constant scores) and an F1 without positives are 0.
     Raises ValueError for another metric, unequal lengths, no rows, or an unlabelled row (-1).
     """
     if metric not in METRICS:
@@ -61,7 +61,7 @@ def _matthews(labels: Array, predictions: Array) -> float:
 
 
 def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:
-    """Answers [n] from logits [n, outputs]: the best class, or for target "score" the expected
+    """Return answers [n] to logits [n, outputs]: the best class, or for target "score" the expected
     value over the classes 0, 1, ….
 
     Expected value: Tai et al. 2015, as in the authors' code for STS-B.
@@ -76,8 +76,8 @@ def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:
 
 
 def standard_error(metric: str, labels: Array, predictions: Array) -> float:
-    """Sampling error (one standard deviation) of a score on so many rows: analytic for accuracy,
-    else by a seeded bootstrap.
+    """Estimate the standard deviation of a score over samples of so many rows: by a formula for
+    accuracy, else by a seeded bootstrap.
     """
     value = score(metric, labels, predictions)
     if metric == "accuracy":
@@ -88,16 +88,16 @@ def standard_error(metric: str, labels: Array, predictions: Array) -> float:
 
 
 def is_one_class(predictions: Array) -> bool:
-    """Whether every answer is the same: a run that has learned nothing, or labels that have no
-    correlation with anything.
+    """Return whether all answers are equal: the run has learned nothing, or correlations are
+    undefined.
     """
     values = predictions.astype(np.float64)
     return bool(values.max() - values.min() < EQUAL_SCORES)
 
 
 def majority_score(metric: str, labels: Array) -> float:
-    """Score of the best answer that looks at no input: the commonest class; for F1 class 1 always;
-    0 for correlations.
+    """Score the best constant answer: the commonest class; for F1 always class 1; 0 for
+    correlations.
     """
     if metric in ("matthews", "pearson", "spearman"):
         return 0.0

@@ -28,8 +28,8 @@ VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-
 
 @dataclass(frozen=True)
 class Prompt:
-    """Token ids of a prefix (may be empty) and its continuations, the uncounted tokens of each, and
-    whether a text was cut.
+    """Token ids of a prefix (possibly empty) and of its continuations; how many first tokens of
+    each do not count; and whether a text was cut.
     """
 
     prefix: list[int]
@@ -39,7 +39,7 @@ class Prompt:
 
     @property
     def scorable(self) -> bool:
-        """Whether every continuation has a token that counts."""
+        """Return whether every continuation has a token that counts."""
         return all(
             len(ids) > skipped
             for ids, skipped in zip(self.continuations, self.uncounted, strict=True)
@@ -47,15 +47,15 @@ class Prompt:
 
 
 def sentence(text: Ids, context: int) -> Prompt:
-    """CoLA: the sentence's first `context` tokens, all but the first counted: no text stands before
-    that one to predict it.
+    """CoLA: the sentence's first `context` tokens. All but the first count: no text before it
+    predicts it.
     """
     return Prompt([], [list(text[:context])], [1], len(text) > context)
 
 
 def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Prompt:
-    """SST-2: the sentence and *very*, then each word; all pieces of a word count. The sentence
-    keeps its head.
+    """SST-2: the sentence and *very*, then each word; all pieces of a word count. A long sentence
+    is cut at its end.
 
     Raises UserError where *very* and the longest word alone do not fit.
     """
@@ -72,7 +72,7 @@ def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Promp
 
 
 def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) -> Prompt:
-    """RACE: passage and question, then each option, all of its tokens counted; cut as in
+    """RACE: passage and question, then each option, all of whose tokens count; cut as in
     fine-tuning.
     """
     prefix, answers, truncated = question_parts(passage, question, options, context, 0)
@@ -83,7 +83,7 @@ def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int
     """DPRD: the text before the pronoun, then each candidate in its place and the rest of the
     sentence, of which only the rest counts.
 
-    A sentence longer than the context keeps its head, but for one token of the rest; a candidate
+    A sentence longer than the context is cut at its end, but for one token of the rest; a candidate
     keeps at most a quarter of the context. The rest is the same for all candidates.
     """
     limit = context // 4
@@ -101,7 +101,7 @@ def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int
 
 
 def prompt(rule: Rule, example: Example, ids: Mapping[str, Ids], context: int) -> Prompt:
-    """The prompt of one example, given the ids of its texts (and for `next_word` of VERY and
+    """Return the prompt of one example, given the ids of its texts (and for `next_word` of VERY and
     WORDS).
     """
     parts, options = ([ids[text] for text in texts] for texts in (example.context, example.choices))
@@ -115,16 +115,14 @@ def prompt(rule: Rule, example: Example, ids: Mapping[str, Ids], context: int) -
 
 
 def set_texts(rule: Rule, splits: Iterable[SplitRows]) -> list[str]:
-    """Every text to encode for these splits, each once."""
+    """Return every text of these splits, each once."""
     words = (VERY, *WORDS) if rule == "next_word" else ()
     texts = texts_of(example for rows in splits for example in rows.examples)
     return list(dict.fromkeys([*words, *texts]))
 
 
 def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
-    """What a reader should know of *very* and the two words in this vocabulary: those of several
-    pieces, and unknown pieces.
-    """
+    """Warn of *very* and the two words: which have several pieces, which have unknown pieces."""
     notes = []
     for word in (VERY, *WORDS):
         pieces = [vocabulary.pieces[id_] for id_ in ids[word]]
@@ -136,8 +134,8 @@ def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
 
 
 def check_classes(task: Task, split: str, labels: Integers) -> None:
-    """Raises UserError where a split of a task with two classes has examples of one class only: no
-    score would mean anything.
+    """Raise UserError where a split of a two-class task has examples of one class only: no score
+    would mean anything.
     """
     for number, name in enumerate(task.labels):
         if number not in labels:
@@ -151,8 +149,8 @@ def check_classes(task: Task, split: str, labels: Integers) -> None:
 def read_splits(
     set_: ZeroShotSet, params: Params, folder: Path
 ) -> tuple[str, dict[str, SplitRows]]:
-    """The name of the split to score (test where its labels are public, else dev), its rows, and
-    train's where a threshold needs them.
+    """Return the name of the split to score (test where its labels are public, else dev), its rows,
+    and train's where a threshold needs them.
     """
     task, limits = set_.task, params.zero_shot[set_.task.name]
     row = TaskParams(
@@ -181,8 +179,8 @@ def prompt_split(
     context: int,
     vocabulary_size: int,
 ) -> tuple[dict[str, Any], Integers, dict[str, Any]]:
-    """The arrays of one split's npz, the clusters [n] of its examples, and counts of them. Raises
-    UserError where none can be scored.
+    """Return the arrays of one split's npz, the clusters [n] of its examples, and counts. Raises
+    UserError where no example can be scored.
 
     Arrays: tokens and offsets of prefixes and continuations in turn; uncounted [n, k]; labels [n].
     """
@@ -221,7 +219,7 @@ def described(
     ids: Mapping[str, Ids],
     context: int,
 ) -> dict[str, Any]:
-    """set.json: all that later stages need to know of the set."""
+    """Return set.json: all that later stages need to know of the set."""
     words = word_notes(vocabulary, ids) if set_.rule == "next_word" else []
     return {
         "set": set_.task.name,
@@ -239,7 +237,7 @@ def described(
 
 
 def notes_of(splits: dict[str, dict[str, Any]], scored: str, context: int) -> list[str]:
-    """Notes for a reader of the scores: rows chosen and texts cut."""
+    """Return notes for readers of the scores: rows chosen and texts cut."""
     counts = splits[scored]
     notes = []
     if counts["examples"] < counts["available"]:

@@ -44,8 +44,8 @@ DPRD = Task(
 
 
 def read_blocks(path: Path) -> Rows:
-    """Every block of an official file, in its order, or why it cannot be read. Raises UserError
-    where the file cannot be read.
+    """Yield every block of an official file in its order, or why it cannot be read. Raises
+    UserError where the file cannot be read.
 
     An example's context is the text before the pronoun (often empty) and the text after it; its
     choices are the two candidates.
@@ -93,7 +93,7 @@ def _example(lines: list[bytes]) -> Example:
 
 
 def pronoun_place(sentence: str, pronoun: str) -> re.Match[str] | None:
-    """Where the pronoun first stands as a whole word, in any case, or None. Of several the first is
-    meant, say the data's authors.
+    """Find the pronoun's first occurrence as a whole word, in any case; None where there is none.
+    The data's authors say that the first is meant.
     """
     return re.search(rf"(?<!\w){re.escape(pronoun)}(?!\w)", sentence, re.IGNORECASE)

@@ -1,5 +1,5 @@
-"""Official files of a task to examples: which files are there, which rows count, which are chosen,
-and when there are too many bad ones.
+"""From official files of a task to examples: which files are there, which rows count, which rows
+are chosen, and when too many are bad.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among the
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The examples of one split and what was left out on the way to them.
+    """The examples of one split, and counts of what was left out.
 
     available: examples before the subset; rows_read, unreadable, left_out: of the split's whole
     files (two splits may share one).
@@ -42,14 +42,14 @@ class SplitRows:
     labelled: bool
 
     def counts(self) -> dict[str, Any]:
-        """All but the examples themselves."""
+        """Return everything but the examples."""
         return {name: value for name, value in vars(self).items() if name != "examples"}
 
 
 @dataclass
 class Tally:
-    """Counts of a split's rows as they go by: examples, those with a label, the highest label, and
-    why the others are none.
+    """Counts of a split's rows: examples, those with a label, the highest label, and why others
+    cannot be read.
     """
 
     examples: int = 0
@@ -59,7 +59,7 @@ class Tally:
 
 
 def splits_there(task: Task, folder: Path) -> list[Split]:
-    """The splits whose files `folder` holds. Raises UserError where the files of no layout are
+    """Return the splits whose files `folder` holds. Raises UserError where no layout's files are
     complete.
     """
     for layout in task.layouts:
@@ -73,8 +73,8 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
 
 
 def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
-    """The splits that a run can use. Unlabelled ones serve only whole, for a leaderboard: with
-    eval_rows set they are left out. Raises UserError as splits_there does.
+    """Return the splits that a run can use. Unlabelled ones serve only as a whole, for a
+    leaderboard: with eval_rows set they are left out. Raises UserError as splits_there does.
     """
     return [
         split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
@@ -82,8 +82,8 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """For each of a split's files the names of what is there of it: itself, or the parts of an
-    export; empty where it is not there.
+    """Return, for each of a split's files, the names that are there: the file itself, or the parts
+    of an export; empty where it is missing.
     """
     if split.exported:
         return [kept_files(folder, name) for name in split.files]
@@ -93,8 +93,8 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Every split of a task that a run can use, by name, and the name of the files' release (""
-    where the task has but one).
+    """Read every split of a task that a run can use, by name, and the name of the files' release
+    ("" where the task has only one).
 
     Raises UserError as splits_to_read and read_split do.
     """
@@ -114,7 +114,7 @@ def read_task(
 
 
 def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None:
-    """Read every row of every split that `folder` holds and keep none. Raises UserError as
+    """Read every row of every split in `folder` without keeping any. Raises UserError as
     splits_there and examples_of do.
     """
     for split in splits_there(task, folder):
@@ -144,10 +144,10 @@ def read_split(
 def examples_of(
     task: Task, split: Split, folder: Path, max_unreadable_fraction: float, tally: Tally
 ) -> Iterator[Example]:
-    """The examples of one split's files, in their order; `tally` counts what goes by.
+    """Yield the examples of one split's files in their order; `tally` counts the rows.
 
-    Raises UserError for a file with no or too many unreadable rows, at its end; at the end of the
-    split for labels that are not what they should be.
+    Raises UserError at the end of a file with no rows or too many unreadable ones, and at the end
+    of the split for wrong labels.
     """
     present = files_of(split, folder)
     for subset, name in [
@@ -176,7 +176,7 @@ def examples_of(
 def _check_rows(
     path: Path, readable: int, unreadable: Counter[str], first: Unreadable, limit: float
 ) -> None:
-    """Raises UserError where a file has no rows, or more unreadable ones than allowed."""
+    """Raise UserError where a file has no rows, or more unreadable ones than allowed."""
     bad = unreadable.total()
     total = readable + bad
     if total == 0:
@@ -191,8 +191,8 @@ def _check_rows(
 
 
 def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
-    """Raises UserError where rows are too few to share, scores are from 0 to 1, as some have them,
-    there are no rows, or no labels where labels are needed.
+    """Raise UserError where there are too few rows to share, no rows, no labels where they are
+    needed, or scores from 0 to 1 (as some files have them).
     """
     if split.share and tally.examples < 2:
         raise UserError(
@@ -225,12 +225,12 @@ def _no_rows(path: Path) -> UserError:
 
 
 def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
-    """The row numbers (ascending) of one part of a file, of two rows or more, that holds both train
-    and dev.
+    """Return the row numbers (ascending) of one share, of two rows or more, of a file that holds
+    both train and dev.
 
-    The authors split Story Cloze's 1,871 validation stories so, by scikit-learn. MRPC's official
-    file comes whole too: GLUE names its own 408 dev pairs in a file that is not among the official
-    ones, so without GLUE's files they are drawn by the same rule.
+    The authors split Story Cloze's 1,871 validation stories like this, with scikit-learn. MRPC's
+    official file is whole too: GLUE lists its 408 dev pairs in a file that is not among the
+    official ones, so without GLUE's files they are drawn by the same rule.
     """
     from sklearn.model_selection import train_test_split
 
@@ -240,10 +240,10 @@ def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
 
 
 def chosen_rows(task: str, split: str, rows: int, most: int | None) -> npt.NDArray[np.int64]:
-    """Which of `rows` rows to keep (ascending): all, or `most` of them by a seed that hangs on
-    task and split only.
+    """Choose which of `rows` rows to keep (ascending): all, or `most` of them by a seed that
+    depends on task and split only.
 
-    A smaller choice lies inside every larger one.
+    A smaller choice is a subset of every larger one.
     """
     if most is None or most >= rows:
         return np.arange(rows)

@@ -1,5 +1,5 @@
-"""What a reader yields: examples and, for rows that cannot be read, why; and the lines of a file as
-the official files have them.
+"""What a reader yields: examples and, for rows that cannot be read, the reason; and the lines of a
+file.
 """
 
 import json
@@ -21,7 +21,7 @@ UNKNOWN_LABEL = "unknown label"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example as text. context: one text, a pair, or what stands before the choices (RACE:
+    """One example as text. context: one text, a pair, or the texts before the choices (RACE:
     passage and question).
     """
 
@@ -41,14 +41,14 @@ class Unreadable:
 
 
 class BadRowError(Exception):
-    """Why a row cannot be read: a reason to count by, and more to show of the first such row."""
+    """Why a row cannot be read: a reason to count by, and details of the first such row."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
         self.reason, self.detail = reason, f"{reason} ({detail})" if detail else reason
 
     def at(self, row: int) -> Unreadable:
-        """The row that is left out for it."""
+        """Return the unreadable row for this error."""
         return Unreadable(row, self.reason, self.detail)
 
 
@@ -57,7 +57,7 @@ Rows = Iterator[Example | Unreadable]
 
 
 def examples(items: Iterable[tuple[int, Item]], make: Callable[[Item], Example]) -> Rows:
-    """Apply `make` to each numbered item: an example, or why there is none (BadRowError)."""
+    """Apply `make` to each numbered item and yield an example, or the reason of its BadRowError."""
     for number, source in items:
         try:
             yield make(source)
@@ -66,20 +66,20 @@ def examples(items: Iterable[tuple[int, Item]], make: Callable[[Item], Example])
 
 
 def field(record: Mapping[str, Any], name: str) -> Any:
-    """A field of a row. Raises BadRowError where it is missing."""
+    """Return a field of a row. Raises BadRowError where it is missing."""
     if name not in record:
         raise BadRowError("missing field", name)
     return record[name]
 
 
 def quoted(text: str) -> str:
-    """A text cut to a length that fits an error line, in quotes."""
+    """Quote a text, cut to a length that fits an error line."""
     return repr(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(row number from 1, its bytes) without line ends (LF or CRLF), byte-order mark and empty
-    lines at the end of the file.
+    """Yield (row number from 1, bytes) of each line, without line ends (LF or CRLF), byte-order
+    mark, and empty lines at the end of the file.
 
     Raises UserError where the file cannot be read.
     """
@@ -101,7 +101,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def as_text(line: bytes) -> str:
-    """A line as text. Raises BadRowError for what no text file holds."""
+    """Decode a line. Raises BadRowError for bytes that no text file holds."""
     if not line.strip():
         raise BadRowError("empty line")
     try:
@@ -114,7 +114,7 @@ def as_text(line: bytes) -> str:
 
 
 def filled(name: str, text: object) -> str:
-    """A text that must not be empty. Raises BadRowError."""
+    """Return a text. Raises BadRowError where it is empty."""
     if not isinstance(text, str):
         raise BadRowError("no text", f"{name} is {type(text).__name__}")
     if "\0" in text:
@@ -127,7 +127,7 @@ def filled(name: str, text: object) -> str:
 
 
 def json_object(line: bytes) -> dict[str, Any]:
-    """The JSON object that a line is. Raises BadRowError."""
+    """Parse a line as a JSON object. Raises BadRowError."""
     try:
         row = json.loads(as_text(line))
     except (ValueError, RecursionError):
@@ -138,8 +138,8 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 
 def class_reader(task: Task) -> Callable[[object], float]:
-    """The function from a label's word to the class's number. It raises BadRowError for any
-    other.
+    """Return the function from a label's word to the class's number. It raises BadRowError for any
+    other word.
     """
     values = task.values or task.labels
     numbers = {value: number for number, value in enumerate(values)}
@@ -154,7 +154,7 @@ def class_reader(task: Task) -> Callable[[object], float]:
 
 
 def score_of(value: object) -> float:
-    """What a file has for a score, as a number. Raises BadRowError for anything that is none."""
+    """Parse a score. Raises BadRowError for anything that is no number."""
     try:
         number = float(str(value))
     except ValueError:

@@ -1,1 +1,1 @@
-"""What runs leave behind, as logs and results, and how MLflow is told of it."""
+"""Logs and results of runs, and how MLflow learns of them."""

@@ -1,4 +1,4 @@
-"""Where MLflow is, and what to say of it without giving away a password."""
+"""Where MLflow is, and how to report its errors without a password."""
 
 import os
 import re
@@ -27,12 +27,12 @@ os.environ.update(PATIENCE | os.environ)  # before MLflow is imported
 
 
 def switched_off() -> bool:
-    """Whether a person wants no MLflow at all: the environment's word, else .env's."""
+    """Return whether the environment, or else .env, says GPT1_MLFLOW=off."""
     return (setting("GPT1_MLFLOW") or "on").lower() in ("off", "0", "no", "false")
 
 
 def tracking_uri() -> str:
-    """Where MLflow is: the environment's word, else .env's, else a database in the checkout."""
+    """Return where MLflow is: by the environment, else .env, else a database in the checkout."""
     load_dotenv(".env")
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}mlflow.db"
     path = sqlite_file(uri)
@@ -40,8 +40,8 @@ def tracking_uri() -> str:
 
 
 def runs_page(base: str) -> str:
-    """The address of the scores of the experiment that `gpt1 sync` told results last; before, of
-    all experiments.
+    """Return the address of the scores of the experiment that `gpt1 sync` wrote last; before that,
+    of all experiments.
     """
     kind = "workflowType=machine_learning"  # else MLflow opens its pages for prompts and agents
     if not RUNS.is_file():
@@ -52,17 +52,17 @@ def runs_page(base: str) -> str:
 
 
 def without_password(uri: str) -> str:
-    """An address without the name and password that it may hold."""
+    """Remove name and password from an address."""
     return re.sub(r"//[^/]*@", "//***@", uri)
 
 
 def sqlite_file(uri: str) -> Path | None:
-    """The file of a database of SQLite; None for another."""
+    """Return the file of an SQLite database; None for another kind."""
     return Path(uri.removeprefix(SQLITE)) if uri.startswith(SQLITE) else None
 
 
 def problem(error: Exception) -> str:
-    """An MLflow error in one line, without the name and password of its address."""
+    """Describe an MLflow error in one line, without the name and password of its address."""
     reason = str(error).strip().partition("\n")[0] or type(error).__name__
     uri = tracking_uri()
     parts = urlsplit(uri)
@@ -73,5 +73,5 @@ def problem(error: Exception) -> str:
 
 
 def warn(text: str) -> None:
-    """One line for a person, on the standard error stream."""
+    """Print one line on stderr."""
     print(f"warning: {text}", file=sys.stderr, flush=True)

@@ -9,8 +9,8 @@ from gpt1.tracking.store import Store
 
 
 def log_data(store: Store, run: Run, task: str) -> None:
-    """Log the splits of a task, or of the books, as the stages before wrote them down; none where
-    these files are not there (results brought from elsewhere).
+    """Log the splits of a task, or of the books, as earlier stages described them; nothing where
+    these files are missing (results brought from elsewhere).
     """
     source, written = (
         stage_folder("acquire", "corpus", "books"),

@@ -1,5 +1,5 @@
-"""What a stage sees of tracking while it runs: points go to its log at once, and to MLflow by a
-thread, for which nothing waits.
+"""Tracking while a stage runs: points go to its log at once, and to MLflow by a thread that nothing
+waits for.
 """
 
 import os
@@ -20,8 +20,8 @@ SEND_EVERY_SECONDS, CLOSE_SECONDS = 10.0, 10.0
 def tracked(
     stage: str, name: str, params: Params, fingerprint: str
 ) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
-    """Begin, or go on with, the log of a run; gives the function that reports points, and notes how
-    the block ended. `fingerprint` stands for the run's parameters and inputs; only rank 0 writes.
+    """Begin or resume the log of a run, give the function that reports points, and note how the
+    block ended. `fingerprint` stands for the run's parameters and inputs. Only rank 0 writes.
     """
     if os.environ.get("RANK", "0") != "0":
         yield lambda update, values: None
@@ -36,7 +36,9 @@ def tracked(
 
 
 class Tracker:
-    """Writes the log, and after half a minute has a thread send it. Neither method ever raises."""
+    """Writes the log and, after half a minute, starts a thread that sends it. Neither method ever
+    raises.
+    """
 
     def __init__(self, stage: str, name: str, params: Params, fingerprint: str) -> None:
         self.params, self.began, self.ended = params, time.monotonic(), Event()
@@ -65,7 +67,7 @@ class Tracker:
             self.sender.start()
 
     def close(self, status: str) -> None:
-        """Say how the run ended, in MLflow's words: FINISHED, FAILED, KILLED."""
+        """Record how the run ended, in MLflow's words: FINISHED, FAILED, KILLED."""
         if self.run_log:
             with self._guarded():
                 self.run_log.close(status)
@@ -78,7 +80,7 @@ class Tracker:
                 warn("MLflow is slow; gpt1 sync sends it the rest of the curve")
 
     def _send(self, log: RunLog) -> None:
-        """Send what is new every few seconds until the run has ended."""
+        """Send new points every few seconds until the run has ended."""
         try:
             from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 

@@ -1,5 +1,5 @@
-"""What a run leaves behind with times on it: data/logs/<stage>/<name>.jsonl, its curve, and
-<name>.run.json, what it is of, where it ran, how it ended.
+"""The log of a run, with times: data/logs/<stage>/<name>.jsonl holds its curve, <name>.run.json
+what it is, where it ran and how it ended.
 """
 
 import json
@@ -17,13 +17,13 @@ Point = dict[str, Any]  # {"time": seconds since 1970, "update": n, <name>: numb
 
 
 def log_path(stage: str, name: str) -> Path:
-    """Where the curve of a run lies; a name may hold slashes."""
+    """Return where the curve of a run lies; a name may hold slashes."""
     return LOGS / stage / f"{name}.jsonl"
 
 
 def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:
-    """Facts and points of a log, without a line that a kill cut short; ({}, []) where there is
-    none.
+    """Return facts and points of a log, without a line that a kill cut short; ({}, []) where there
+    is no log.
     """
     try:
         facts = read_json(path.with_suffix(".run.json"))
@@ -34,8 +34,8 @@ def read_log(path: Path) -> tuple[dict[str, Any], list[Point]]:
 
 
 class RunLog:
-    """A curve on disk. Opened again under the same fingerprint it goes on where it stopped; under
-    another it starts anew.
+    """A curve on disk. Opened again with the same fingerprint it continues; with another it starts
+    anew.
     """
 
     def __init__(self, stage: str, name: str, fingerprint: str) -> None:
@@ -55,8 +55,8 @@ class RunLog:
         self._write_facts("RUNNING")
 
     def append(self, update: int, values: Mapping[str, float]) -> None:
-        """Add a point with the time; a value that is there at this update already is skipped,
-        and None stands for what is not finite. Raises OSError.
+        """Add a point with the time. A value that this update has already is skipped; None replaces
+        what is not finite. Raises OSError.
         """
         fresh = {
             key: float(value) if math.isfinite(value) else None
@@ -71,7 +71,7 @@ class RunLog:
             self.there |= {(update, key) for key in fresh}
 
     def close(self, status: str) -> None:
-        """End the log and say how the run ended. Raises OSError."""
+        """End the log and record how the run ended. Raises OSError."""
         self.file.close()
         self._write_facts(status)
 

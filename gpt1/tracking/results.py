@@ -1,4 +1,4 @@
-"""The finished trainings under data/, as MLflow is told of them. Reads only."""
+"""The finished trainings under data/, prepared for MLflow. Reads only."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -17,8 +17,8 @@ MEASURED = ("best_dev_score", "heldout_loss", "heldout_perplexity", "heldout_wor
 
 
 class Training(NamedTuple):
-    """A training's points with their times, by the fingerprint of what made it, what was `measured`
-    of its weights, and where it ran; `digest` stands for values, not for times.
+    """A training's points with times, the fingerprint of its parameters and inputs, what was
+    `measured` of its weights, and where it ran. `digest` stands for values, not for times.
     """
 
     points: list[Point]
@@ -29,8 +29,8 @@ class Training(NamedTuple):
 
 
 def subject(stage: str, name: str) -> Subject:
-    """What a training is of: a stage's `rte/seed-0`, `lstm-rte/seed-0`, `rte/layers-2/seed-0`, or
-    `transformer/seed-0`.
+    """Return what a training is of, from a stage's name like `rte/seed-0`, `lstm-rte/seed-0`,
+    `rte/layers-2/seed-0`, or `transformer/seed-0`.
     """
     what, *layers, seed = name.split("/")
     task, system = what, "".join(layers) or "full"
@@ -42,7 +42,7 @@ def subject(stage: str, name: str) -> Subject:
 
 
 def finished(params: Params) -> Iterator[tuple[str, str, Path]]:
-    """Stage, name and folder of every finished training of these parameters' tasks."""
+    """Yield stage, name and folder of every finished training of these parameters' tasks."""
     for stage in ("pretrain", "finetune", "ablate", "transfer"):
         for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
             parts = path.parent.relative_to(stage_folder(stage)).parts
@@ -54,8 +54,8 @@ def finished(params: Params) -> Iterator[tuple[str, str, Path]]:
 
 
 def read_training(stage: str, name: str, folder: Path, score: Point) -> Training:
-    """A finished training, with the times of its log where that is of this very curve. Raises
-    UserError where a file is broken.
+    """Read a finished training, with the times of its log where that is of this curve. Raises
+    UserError where a file is damaged.
     """
     curve = folder / "curve.jsonl"
     try:
@@ -77,8 +77,8 @@ def read_training(stage: str, name: str, folder: Path, score: Point) -> Training
 
 
 def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, Point]:
-    """The score of each training in the reports that are not outdated, from 0 to 1, and when that
-    was computed: of several columns the one over the most examples.
+    """Return the score of each training, from 0 to 1, in reports that are not outdated, and when it
+    was computed; of several columns the one with the most examples.
     """
     paths = sorted(stage_folder("report").glob("*/scores.parquet"))
     every = [

@@ -1,4 +1,4 @@
-"""MLflow at the experiment of a profile: a run a training, found again by what made it. Imported
+"""MLflow's experiment of a profile: one run per training, found again by its fingerprint. Imported
 only by what talks to MLflow.
 """
 
@@ -29,8 +29,8 @@ DESCRIPTION = (
 
 
 class Store:
-    """MLflow's client and an experiment. Raises whatever MLflow raises, OSError for a broken
-    database, UserError for one that keeps its files elsewhere.
+    """MLflow's client and an experiment. Raises what MLflow raises, OSError for a damaged database,
+    UserError for one that keeps its files elsewhere.
     """
 
     def __init__(self, params: Params) -> None:
@@ -54,9 +54,8 @@ class Store:
     def run(
         self, stage: str, name: str, fingerprint: str, began: float | None = None, digest: str = ""
     ) -> Run:
-        """The run of a stage's `rte/seed-0` by the fingerprint of what made it, or by the digest of
-        its values, where its log is lost; where it is not there it is begun, at `began` (seconds
-        since 1970).
+        """Find the run of a stage's `rte/seed-0` by its fingerprint or, where its log is lost, by
+        the digest of its values. Otherwise begin one at `began` (seconds since 1970).
         """
         identity = f"{stage} {name} {fingerprint}"
         same = f"tags.`gpt1.run` LIKE '{stage} {name} %' AND tags.`{COMPLETE}` LIKE '{digest}%'"
@@ -72,7 +71,7 @@ class Store:
         return run
 
     def send(self, run: Run, points: Sequence[Point]) -> int:
-        """Log points, of which MLflow leaves out those that it has already; how many they are."""
+        """Log points; MLflow drops those that it has. Returns how many there are."""
         metrics = [
             Metric(key, float(value), int(point["time"] * 1000), int(point["update"]))
             for point in points
@@ -83,14 +82,16 @@ class Store:
         return len(points)
 
     def end(self, run: Run, digest: str, tags: dict[str, str], time: float) -> None:
-        """Note that a run ended at `time`, and has all results that a digest stands for."""
+        """Record that a run ended at `time` and has all results of this digest."""
         words = [RunTag(*tag) for tag in {**tags, COMPLETE: digest}.items()]
         self.client.log_batch(run.info.run_id, tags=words)
         self.client.set_terminated(run.info.run_id, "FINISHED", int(time * 1000))
 
 
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
-    """MLflow's parameters of a run: its subject, and the sizes and the recipe of its training."""
+    """Return MLflow's parameters of a run: task, system and seed, and the sizes and recipe of its
+    training.
+    """
     task, system, seed = subject(stage, name)
     about = {"task": task, "system": system, "seed": seed, "stage": stage}
     variant = system if stage == "ablate" else None
@@ -107,9 +108,9 @@ def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
 
 
 def open_sqlite(uri: str) -> None:
-    """Make a database of SQLite that is not there, under another name until it is whole: MLflow
-    takes seconds for its tables, and one that is ended meanwhile leaves them broken for good. It
-    tries a broken file for a minute and more: raises sqlite3.DatabaseError.
+    """Make an SQLite database that does not exist, under another name until it is whole: MLflow
+    needs seconds for its tables, and if it is stopped meanwhile they stay damaged for good. MLflow
+    retries a damaged file for more than a minute, so this raises sqlite3.DatabaseError first.
     """
     if (path := sqlite_file(uri)) is None:
         return

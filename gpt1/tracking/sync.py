@@ -1,6 +1,6 @@
-"""What lies in result files and logs, told to MLflow: a run a training, and one named report. The
-files come first; nothing is sent twice. MLFLOW_TRACKING_URI says where to (environment or .env;
-without it `mlflow.db` here), GPT1_MLFLOW=off sends nothing.
+"""Write results and logs to MLflow: one run per training, and one called `report`. The files come
+first; nothing is sent twice. MLFLOW_TRACKING_URI says where to (environment or .env; without it
+`mlflow.db` here); GPT1_MLFLOW=off sends nothing.
 """
 
 from collections.abc import Collection
@@ -20,10 +20,9 @@ REPORTED = (".md", ".csv", ".html", ".svg")
 
 
 def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tuple[int, int]:
-    """Tell MLflow all finished results under data/ that it does not have; returns how many it holds
-    now, and how many of them it had not. Of `outdated` reports no training has its score, and the
-    run `report` has the `notice` that says which they are. Raises UserError, one line, where a
-    result or MLflow is broken.
+    """Write to MLflow all finished results under data/ that it lacks. Returns how many it has now,
+    and how many are new. Trainings get no score from `outdated` reports; the run `report` shows the
+    `notice` that names those. Raises UserError, one line, where a result or MLflow is broken.
     """
     results = [] if switched_off() else list(finished(params))
     if not results:
@@ -60,8 +59,8 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
 
 
 def _report(store: Store, notice: str) -> None:
-    """The run named report: tables as its note, all reports as artifacts, means and claims as
-    metrics, in points, where none is outdated.
+    """Write the run `report`: tables as its note, all reports as artifacts; means and claims as
+    metrics, in points, unless a report is outdated.
     """
     folder = stage_folder("report")
     files = [path for path in sorted(folder.rglob("*.*")) if path.suffix in REPORTED]
