@@ -1,5 +1,5 @@
-"""The processor, its name and how many cores there are for this process; no result depends on it
-but for rounding by the number of threads, which is recorded.
+"""The processor: its name, and how many cores this process may use. Results depend on it only
+through rounding by the number of threads, which is recorded.
 """
 
 import os
@@ -12,8 +12,8 @@ CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def cores() -> int:
-    """Cores that this process may use, at least one: those it is bound to, or as many as a
-    container's quota of CPU time makes ("150000 100000": microseconds in each period).
+    """Return how many cores this process may use, at least one: those it is bound to, or the quota
+    of CPU time of a container ("150000 100000": microseconds in each period).
     """
     bound = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -24,8 +24,8 @@ def cores() -> int:
 
 
 def cpu_name() -> str:
-    """The processor's name as the system gives it, with the widest of its instruction sets that
-    torch has kernels for: which bits come out hangs on that.
+    """Return the processor's name as the system gives it, with the widest of its instruction sets
+    for which torch has kernels: the bits of a result depend on that.
     """
     path = Path("/proc/cpuinfo")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -1,4 +1,4 @@
-"""To be imported by a helper process, a fork server: it and all that it forks are killed when their
+"""A helper process (a fork server) imports this; then it and all its forks are killed when their
 parent ends, even by SIGKILL. On Linux; elsewhere nothing happens.
 """
 

@@ -1,4 +1,4 @@
-"""The one exception that a person is meant to read, and the exit statuses that go with it."""
+"""The one exception that a person should read, and the exit statuses that go with it."""
 
 import codecs
 import errno
@@ -21,8 +21,8 @@ ELSEWHERE = "run this in a project folder (the root of a clone)"
 
 
 def printable(text: str) -> str:
-    """A text in which all that could steer a terminal (control characters, marks of direction, half
-    characters) stands as an escape.
+    """Escape everything that could steer a terminal: control characters, marks of direction, half
+    characters.
     """
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
@@ -31,13 +31,13 @@ def printable(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text of a file as a terminal may show it: `printable` lines, tabs as blanks."""
+    """Make text from a file safe for a terminal: `printable` lines, tabs as blanks."""
     return "\n".join(map(printable, text.expandtabs().split("\n")))
 
 
 def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
-    """`; did you mean cola?` for a name that is close to a known one or short for it (lr for
-    learning_rate), else nothing: to follow what a line says of a wrong name.
+    """Return `; did you mean cola?` for a name that resembles or abbreviates a known one (lr for
+    learning_rate), else "". It follows an error about a wrong name.
     """
     import difflib
 
@@ -48,15 +48,15 @@ def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """Where a text stops being UTF-8, in words."""
+    """Say in words where a text stops being UTF-8."""
     if error.start == 0 and error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "the mark of UTF-16"
     return f"byte {error.object[error.start]:#04x} at {error.start}"
 
 
 class UserError(Exception):
-    """A mistake that a person can mend: says what was expected, what was found and what to do, in
-    one line that any terminal may show.
+    """A mistake that the user can correct: what was expected, what was found and what to do, in one
+    line that any terminal may show.
     """
 
     def __str__(self) -> str:
@@ -64,15 +64,13 @@ class UserError(Exception):
 
 
 class TemporaryError(UserError):
-    """A fault of a network, or of a disk behind one, that may be over when a person, or a flow,
-    tries again.
-    """
+    """A fault of a network, or of a disk behind one, that may be gone at the next try."""
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main; a UserError, a package of an extra that is not there, a full disk, too
-    little memory, a file of another user's or Ctrl-C ends the process with one line and a status,
-    no traceback.
+    """Run a stage's main. A UserError, a missing optional package, a full disk, too little memory,
+    a file that belongs to another user, or Ctrl-C ends the process with one line and a status,
+    without traceback.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -1,5 +1,5 @@
-"""Where files lie and how they are written: beside, synced, renamed; so nothing half-written is
-ever taken for whole.
+"""Where files lie, and how to write them: beside the target, synced, renamed; so nothing
+half-written is taken for whole.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ RAW, LOGS, CHECKPOINTS = DATA / "raw", DATA / "logs", DATA / "checkpoints"
 
 
 def stage_folder(stage: str, *parts: str) -> Path:
-    """`data/<stage>/<parts>`: where a stage's outputs lie."""
+    """Return `data/<stage>/<parts>`, where a stage's outputs lie."""
     return DATA.joinpath(stage, *parts)
 
 
 def refuse_links() -> None:
-    """Raises UserError where a folder of outputs is a link out of the checkout: DVC would refuse
-    them in the end.
+    """Raise UserError where a folder of outputs is a link out of the checkout: DVC would refuse it
+    at the end.
     """
     for folder in (DATA, *DATA.glob("*"), *DATA.glob("*/*")):
         if folder.is_symlink() and not folder.is_file():  # a file may lie in DVC's cache
@@ -39,9 +39,7 @@ def refuse_links() -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Flush a file's bytes, or a folder's own entries, to disk, so that they, or a rename in it,
-    survive a power cut.
-    """
+    """Flush a file's bytes, or a folder's entries, to disk, so that they survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -51,12 +49,12 @@ def sync_file(path: Path) -> None:
 
 @contextmanager
 def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
-    """Open a temporary sibling of `path` for writing; it takes the name `path` only when the block
-    ends without error.
+    """Open a temporary file beside `path` for writing; it is renamed to `path` when the block ends
+    without error.
 
-    apart: two processes may write that path at a time, as a task that Ray repeats may for a while
-    run twice, so each has a temporary file of its own; else one that was ended leaves the name to
-    the next.
+    apart: two processes may write `path` at a time (Ray may run a repeated task twice), so each has
+    a temporary file of its own; otherwise the next process takes over the file of one that was
+    killed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex if apart else 'partial'}")
@@ -76,8 +74,8 @@ def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
 
 @contextmanager
 def writing_folder(folder: Path) -> Iterator[Path]:
-    """A temporary sibling folder to fill; it replaces `folder` as a whole when the block ends
-    without error. Raises UserError, before the block, for a link or a mount point.
+    """Give a temporary folder to fill; it replaces `folder` as a whole when the block ends without
+    error. Raises UserError, before the block, for a link or a mount point.
     """
     if folder.is_symlink() or folder.is_mount():
         raise UserError(
@@ -115,8 +113,8 @@ def read_json(path: Path) -> Any:
 
 
 def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
-    """The JSON value, an object unless `kind` says otherwise, of a file that others may have
-    written. Raises UserError where it cannot be read.
+    """Read JSON, an object unless `kind` says otherwise, from a file that may be a stranger's.
+    Raises UserError where it cannot be read.
     """
     try:
         value = read_json(path)
@@ -128,7 +126,7 @@ def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of JSON text. Raises ValueError where it is none, or nested too deeply to be any of
+    """Parse JSON text. Raises ValueError for text that is no JSON, or nested more deeply than
     ours.
     """
     try:
@@ -138,10 +136,9 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Arrays of a file that numpy's savez wrote, by name. Nothing in it is run.
+    """Read arrays by name from a file of numpy's savez, without running anything in it.
 
-    Raises OSError, KeyError for a name that is not there, and ValueError for a file that is damaged
-    or no such file.
+    Raises OSError, KeyError for a missing name, and ValueError for a damaged file or another kind.
     """
     import numpy as np
 
@@ -155,19 +152,19 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
 
 
 def sha256_file(path: Path) -> str:
-    """Hexadecimal sha256 of a file's bytes."""
+    """Return the hexadecimal sha256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(value: Any) -> str:
-    """Sixteen hexadecimal digits that stand for any JSON value."""
+    """Return sixteen hexadecimal digits that stand for any JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def files_under(paths: Iterable[str]) -> Iterator[Path]:
-    """The files that lie under files and folders; links to folders are followed where they are
-    given, as DVC does.
+    """Yield the files under files and folders. Links to folders are followed where they are given,
+    as DVC does.
     """
     for path in map(Path, paths):
         yield from (
@@ -178,7 +175,7 @@ def files_under(paths: Iterable[str]) -> Iterator[Path]:
 
 
 def is_hidden(relative: PurePath) -> bool:
-    """Whether a file is one that systems and editors keep for themselves, by any part of its path:
+    """Return whether systems and editors keep a file for themselves, by any part of its path:
     .ipynb_checkpoints/a.txt, .Trash-1000/a.txt, __MACOSX/a.txt, ._a.txt, ~$a.txt.
     """
     return any(
@@ -187,8 +184,8 @@ def is_hidden(relative: PurePath) -> bool:
 
 
 def looks(paths: Sequence[str]) -> str:
-    """Sixteen digits that stand for the files under `paths` by size and time of last change, as
-    DVC's own memory of hashes does.
+    """Return sixteen digits that stand for the size and modification time of all files under
+    `paths`; DVC's own cache of hashes works likewise.
     """
     facts = []
     for file in files_under(paths):

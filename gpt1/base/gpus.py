@@ -8,8 +8,8 @@ from gpt1.base.settings import setting
 
 
 def usable_gpus() -> int:
-    """How many GPUs torch can use; a line on stderr where it can use none of those that are
-    there.
+    """Return how many GPUs torch can use; warn on stderr where there are GPUs and torch can use
+    none.
     """
     import torch
 
@@ -26,7 +26,7 @@ def usable_gpus() -> int:
 
 
 def visible_gpus() -> list[str]:
-    """GPUs by number, as CUDA_VISIBLE_DEVICES or else nvidia-smi has them; none with
+    """Return GPUs by number from CUDA_VISIBLE_DEVICES, else from nvidia-smi; none with
     GPT1_DEVICE=cpu.
     """
     if setting("GPT1_DEVICE") == "cpu":

@@ -1,5 +1,5 @@
-"""Files that one process at a time has locked. The system unlocks a file when the last process that
-holds its descriptor has ended, however that came; a child may inherit it.
+"""Locks on files. The system unlocks a file when the last process that holds its descriptor ends,
+in any way; a child may inherit it.
 """
 
 import fcntl
@@ -11,8 +11,8 @@ from typing import IO
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[IO[str]]:
-    """The file, open to read and append, locked for this process alone within the block. Waits for
-    whoever holds it, or raises BlockingIOError.
+    """Give the file, open to read and append, locked for this process within the block. Waits for
+    the process that holds it, or raises BlockingIOError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:

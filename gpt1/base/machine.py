@@ -9,7 +9,7 @@ from gpt1.base.cores import cores, cpu_name
 
 
 def machine() -> dict[str, str]:
-    """CPU, cores, GPU and versions, as words."""
+    """Describe CPU, cores, GPU and versions in words."""
     gpu = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
     return {
         "cpu": cpu_name(),
@@ -21,8 +21,8 @@ def machine() -> dict[str, str]:
 
 
 def checkout(folder: Path) -> dict[str, str]:
-    """The git commit of a folder, and whether tracked files differ from it, params.yaml apart,
-    which every run records; as words.
+    """Return the git commit of a folder, and whether tracked files differ from it (params.yaml
+    apart, which every run records).
     """
     git = ("git", "-C", str(folder))
     commit = output(*git, "rev-parse", "HEAD") or "unknown"
@@ -32,7 +32,9 @@ def checkout(folder: Path) -> dict[str, str]:
 
 
 def output(*command: str) -> str:
-    """The output of a command; empty where it is absent, fails or takes more than five seconds."""
+    """Return the output of a command; empty where it is missing, fails or takes more than five
+    seconds.
+    """
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):

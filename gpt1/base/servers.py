@@ -1,5 +1,5 @@
-"""Servers that were started in this folder: each holds the lock of a file with its address in it,
-so that none of another folder, whatever answers on a port, is taken for one of ours.
+"""Servers that this folder started: each locks a file with its address, so that another folder's
+server is never taken for ours, whatever answers on a port.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,12 +10,12 @@ from gpt1.base.locks import locked
 
 
 def server_file(name: str) -> Path:
-    """The file of a server: prefect or mlflow."""
+    """Return the file of a server: prefect or mlflow."""
     return Path(f".dvc/tmp/gpt1-{name}.lock")
 
 
 def server_address(name: str) -> str:
-    """The address of the server that was started in this folder and is up; "" for none."""
+    """Return the address of this folder's running server; "" for none."""
     if not (path := server_file(name)).is_file():
         return ""
     try:
@@ -27,8 +27,8 @@ def server_address(name: str) -> str:
 
 @contextmanager
 def announced(name: str) -> Iterator[Callable[[str], None]]:
-    """A function that makes an address known until the block ends. Raises BlockingIOError where a
-    server of this name is at work in this folder.
+    """Give a function that publishes an address until the block ends. Raises BlockingIOError where
+    this folder has a server of this name at work.
     """
     with locked(server_file(name), wait=False) as file:
 

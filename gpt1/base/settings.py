@@ -6,5 +6,5 @@ from dotenv import dotenv_values
 
 
 def setting(name: str) -> str | None:
-    """A setting by name: from the environment, or else from .env."""
+    """Return a setting by name from the environment, else from .env."""
     return {**dotenv_values(".env"), **os.environ}.get(name)

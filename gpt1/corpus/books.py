@@ -23,7 +23,7 @@ BLOCK_CHARACTERS = 1_000_000  # of words read at a time
 @dataclass(frozen=True)
 class CleanedBook:
     """A cleaned book, or a file of many documents: its name (relative path with forward slashes),
-    its file, and how many documents it has (None: it is one book).
+    its file, and its number of documents (None: one book).
     """
 
     name: str
@@ -31,12 +31,12 @@ class CleanedBook:
     documents: int | None = None
 
     def name_of(self, row: int) -> str:
-        """The name by which HoldOut decides on the document of that row, or on the whole book."""
+        """Return the name by which HoldOut decides on a row's document, or on the whole book."""
         return self.name if self.documents is None else f"{self.name}#{row}"
 
     def units(self) -> Iterator[tuple[int, list[str], bool]]:
-        """Its words in order, some at a time, a line break among them as a word of its own: the row
-        of their document (0 in a book), the words, whether that document ends there.
+        """Yield the words in order, some at a time, a line break as a word of its own: the row of
+        their document (0 in a book), the words, whether the document ends there.
         """
         row = 0
         for words in self._words():
@@ -59,22 +59,22 @@ class CleanedBook:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Which books are kept out of all training: so large a share, by their names and a seed."""
+    """Which books are held out of all training: this share, chosen by name and seed."""
 
     seed: int
     fraction: float
 
     def holds(self, name: str) -> bool:
-        """Whether the book `name` is kept out; adding or removing other books never changes it."""
+        """Return whether the book `name` is held out; other books never change this."""
         return heldout_draw(name, self.seed) < self.fraction
 
     def split_of(self, name: str) -> str:
-        """The split that a book belongs to."""
+        """Return the split of a book."""
         return "heldout" if self.holds(name) else "train"
 
     def for_corpus(self, names: Iterable[str]) -> "HoldOut":
-        """This one, or with another fraction where it would hold out none of the books or all: at
-        least one is held out and one is left. Reads no more names than that takes. Raises UserError
+        """Return this, or another fraction if this would hold out none or all of the books: at
+        least one is held out and one is left. Reads no more names than needed. Raises UserError
         where there are fewer than two.
         """
         count, smallest, largest = 0, 1.0, 0.0
@@ -98,14 +98,14 @@ class HoldOut:
 
 
 def heldout_draw(name: str, seed: int) -> float:
-    """A number in [0, 1) that depends on nothing but a book's name and the seed."""
+    """Return a number in [0, 1) that depends on a book's name and the seed only."""
     digest = hashlib.sha256(f"{seed}\0{name}".encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56
 
 
 def cleaned_books(folder: Path) -> list[CleanedBook]:
-    """The books and files of documents that stage clean wrote into `folder`, sorted by name. Raises
-    UserError where there are none.
+    """Return the books and files of documents that stage clean wrote into `folder`, sorted by name.
+    Raises UserError where there are none.
     """
     try:
         counts = read_json(folder / "counts.json")
@@ -124,7 +124,7 @@ def cleaned_books(folder: Path) -> list[CleanedBook]:
 
 
 def unit_names(books: Iterable[CleanedBook]) -> Iterator[str]:
-    """The names of all books and documents."""
+    """Yield the names of all books and documents."""
     for book in books:
         for row in range(1 if book.documents is None else book.documents):
             yield book.name_of(row)

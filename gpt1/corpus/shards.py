@@ -1,5 +1,5 @@
-"""Token files: written book after book, read as windows that depend on (seed, update) alone (paper,
-section 4.1: random contiguous sequences).
+"""Token files, written book after book, and read as windows that depend on (seed, update) alone
+(paper, section 4.1: random contiguous sequences).
 """
 
 import hashlib
@@ -24,7 +24,7 @@ def token_type(vocabulary_size: int) -> str:
 
 
 class SplitWriter:
-    """One token file and its part of the index, grown book by book."""
+    """One token file and its part of the index, written book by book."""
 
     def __init__(self, path: Path) -> None:
         self.file, self.digest = path.open("wb"), hashlib.sha256()
@@ -36,14 +36,14 @@ class SplitWriter:
         self.books.append({"name": name, "offset": self.tokens, "tokens": 0, "words": 0})
 
     def append(self, ids: NDArray[Any], words: int) -> None:
-        """Add tokens to the book begun last."""
+        """Add tokens to the current book."""
         self._write(ids.tobytes())
         self.tokens += len(ids)
         self.books[-1]["tokens"] += len(ids)
         self.books[-1]["words"] += words
 
     def extend(self, path: Path, books: list[dict[str, Any]]) -> None:
-        """Add the token file, and the rows, of another writer."""
+        """Append another writer's token file and rows."""
         with path.open("rb") as file:
             while data := file.read(COPIED_BYTES):
                 self._write(data)
@@ -55,7 +55,7 @@ class SplitWriter:
         self.digest.update(data)
 
     def close(self) -> dict[str, Any]:
-        """End the file; the split's part of the index."""
+        """Close the file and return the split's part of the index."""
         self.file.close()
         documents = sum(book.get("documents", 0) for book in self.books)
         return {
@@ -88,8 +88,8 @@ def write_index(
 
 
 class Shards:
-    """Token files opened for reading. Every reader reads just the rows it asks for, so memory is
-    that of its rows.
+    """Token files open for reading. Only the requested rows are read, so memory is that of these
+    rows.
     """
 
     def __init__(self, folder: Path, index: dict[str, Any]) -> None:
@@ -131,15 +131,15 @@ class Shards:
         return int(self.index["splits"][split]["tokens"])
 
     def words_per_token(self, split: str) -> float:
-        """Words (line breaks left out) for each token: exp(loss / words_per_token) is the
+        """Return words (without line breaks) per token: exp(loss / words_per_token) is the
         perplexity per word.
         """
         facts = self.index["splits"][split]
         return float(facts["words"] / facts["tokens"])
 
     def windows(self, split: str, starts: NDArray[np.int64], context: int) -> NDArray[np.int64]:
-        """The tokens [b, context + 1] from each of these starts on. Raises UserError where one is
-        outside the vocabulary.
+        """Return the tokens [b, context + 1] from each of these starts. Raises UserError where one
+        is outside the vocabulary.
         """
         windows = np.empty((len(starts), context + 1), dtype=np.int64)
         size = self._type.itemsize
@@ -157,8 +157,8 @@ class Shards:
     def starts(
         self, split: str, seed: int, update: int, batch_size: int, context: int
     ) -> NDArray[np.int64]:
-        """Where the windows of a batch begin, [batch], in tokens from the file's start: uniform
-        over all starts of a window inside one book, fixed by (seed, update) alone.
+        """Return where the windows of a batch begin, [batch], in tokens from the file's start:
+        uniform over all starts of windows within one book, determined by (seed, update) alone.
         """
         ends, offsets = self._starts(split, context)
         generator = np.random.Generator(
@@ -167,16 +167,16 @@ class Shards:
         return self._positions(generator.integers(0, ends[-1], size=batch_size), ends, offsets)
 
     def heldout_windows(self, count: int, context: int) -> NDArray[np.int64]:
-        """[count, context + 1] of the held-out books, the starts evenly spread over all; always the
-        same.
+        """Return [count, context + 1] tokens of the held-out books, with evenly spaced starts;
+        always the same.
         """
         ends, offsets = self._starts("heldout", context)
         starts = np.arange(count, dtype=np.int64) * int(ends[-1]) // count
         return self.windows("heldout", self._positions(starts, ends, offsets), context)
 
     def _starts(self, split: str, context: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For the books with a window: the running number of starts, and where each book begins;
-        kept, for every update asks. Raises UserError where there is none.
+        """Return, for books with a window, the running number of starts and where each book begins;
+        cached, because every update asks. Raises UserError where there is none.
         """
         if (split, context) in self._tables:
             return self._tables[split, context]
@@ -196,6 +196,6 @@ class Shards:
     def _positions(
         starts: NDArray[np.int64], ends: NDArray[np.int64], offsets: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Positions in the token file of the drawn starts, which are counted over all books."""
+        """Return positions in the token file of starts that are counted over all books."""
         book = np.searchsorted(ends, starts, side="right")
         return offsets[book] + starts - np.where(book > 0, ends[book - 1], 0)

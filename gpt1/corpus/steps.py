@@ -1,9 +1,8 @@
-"""A step of datatrove's pipelines that works through one task's share of many texts, and its runs
-by datatrove's executors.
+"""A step of datatrove's pipelines that does one task's share of work on many texts, and its runs by
+datatrove's executors.
 
-Where a task has ended, datatrove leaves its mark, and the results lie in one file; nothing is taken
-from a task without its mark. datatrove's log is off but in files: what a person is to know is in
-the bar and in one line.
+Datatrove marks each finished task, whose results lie in one file; results of unmarked tasks are not
+used. Its log goes to files only: users see a bar and one line.
 """
 
 import json
@@ -37,9 +36,7 @@ _taken: Any = None  # in a worker process, the executor whose tasks it runs
 
 
 class TextStep:
-    """The step: does the work of those items that are a task's, and writes down each result as a
-    line of JSON.
-    """
+    """The step: it does the work of a task's items and writes each result as a line of JSON."""
 
     def __init__(
         self,

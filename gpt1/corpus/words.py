@@ -26,12 +26,12 @@ LINE_FOR_FTFY = re.compile(r"^[\t -%'-~]*+[^\t\n -%'-~][^\n]*\n?", re.MULTILINE)
 
 
 class UnbrokenTextError(Exception):
-    """A run of more than LONGEST_CHUNK characters without white space: no English text."""
+    """More than LONGEST_CHUNK characters without white space: no English text."""
 
 
 def standardise(text: str) -> str:
-    """The authors' standardisation: plain dashes, blanks around runs of punctuation, single blanks,
-    ` \\n ` for line breaks.
+    """Apply the authors' standardisation: plain dashes, blanks around runs of punctuation, single
+    blanks, ` \n ` for line breaks.
     """
     for sign, plain in REPLACED:
         text = text.replace(sign, plain)
@@ -41,8 +41,8 @@ def standardise(text: str) -> str:
 
 
 def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
-    """A text cut where ftfy cuts it: after line breaks, and lines longer than `longest`
-    every `longest` characters.
+    """Cut a text where ftfy cuts it: after line breaks, and every `longest` characters in longer
+    lines.
     """
     rest = ""
     for block in blocks:
@@ -58,8 +58,8 @@ def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
 
 
 def fixed(blocks: Iterable[str]) -> Iterator[str]:
-    """ftfy.fix_text of a text that comes in blocks; from the first `<` on, ftfy leaves HTML
-    entities as they are.
+    """Apply ftfy.fix_text to a text that comes in blocks; after the first `<` ftfy leaves HTML
+    entities unchanged.
     """
     import ftfy
 
@@ -77,7 +77,7 @@ def fixed(blocks: Iterable[str]) -> Iterator[str]:
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:
-    """Lines, NEWLINE after each; a long one in parts. Raises UnbrokenTextError."""
+    """Yield lines, NEWLINE after each, and long lines in parts. Raises UnbrokenTextError."""
     rest = ""
     for text in chain(texts, (NEWLINE,)):
         *whole, rest = (rest + text).split(NEWLINE)
@@ -89,8 +89,8 @@ def _lines(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _parts(line: str) -> list[str]:
-    """A line in parts of at most LONGEST_LINE characters, cut at white space. Raises
-    UnbrokenTextError where one has none.
+    """Cut a line at white space into parts of at most LONGEST_LINE characters. Raises
+    UnbrokenTextError where there is none.
     """
     parts = []
     while len(line := line.lstrip()) > LONGEST_LINE:
@@ -103,8 +103,8 @@ def _parts(line: str) -> list[str]:
 
 
 def _english() -> Any:
-    """spaCy's English tokenizer, without torch: its neural parts, which that does not need, would
-    load it, and that takes twice as long as the rest.
+    """Return spaCy's English tokenizer without importing torch: spaCy's neural parts, which it does
+    not need, would load torch, and that takes twice as long as the rest.
     """
     absent = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
@@ -116,14 +116,14 @@ def _english() -> Any:
 
 
 class Cleaner:
-    """Turns raw text into words, in bounded memory."""
+    """Splits raw text into words, in bounded memory."""
 
     def __init__(self) -> None:
         self._tokenizer = _english()
 
     def clean(self, blocks: Iterable[str]) -> Iterator[str]:
-        """The words of a text that comes in blocks: those of a line joined by blanks, NEWLINE alone
-        between lines. Raises UnbrokenTextError.
+        """Yield the words of a text that comes in blocks: those of a line joined by blanks, NEWLINE
+        alone between lines. Raises UnbrokenTextError.
         """
         started = broken = False
         for line in _lines(fixed(blocks)):
@@ -141,7 +141,7 @@ class Cleaner:
                 started, broken = True, False
 
     def words(self, text: str) -> list[str]:
-        """The words of a whole text, lower-cased, NEWLINE for a line break. Raises
+        """Return the words of a whole text in lower case, NEWLINE for a line break. Raises
         UnbrokenTextError.
         """
         words = " ".join(self.clean([text]))

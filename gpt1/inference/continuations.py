@@ -27,7 +27,8 @@ Floats = npt.NDArray[np.float64]
 
 class Prompts(NamedTuple):
     """Prompts as stage `prompt` writes them: the tokens of each prefix and its k continuations one
-    after another, where each begins; the first `uncounted` tokens of a continuation are not scored.
+    after another, and where each begins. The first `uncounted` tokens of a continuation are not
+    scored.
     """
 
     tokens: npt.NDArray[np.unsignedinteger]
@@ -67,8 +68,8 @@ def read_prompts(path: Path) -> Prompts:
 def log_probabilities(
     network: Network, prompts: Prompts, vocabulary_size: int, batch_tokens: int
 ) -> Floats:
-    """Sum of the log-probabilities (nats) of the counted tokens of each continuation, [n, k], by
-    the softmax over the vocabulary's rows; about `batch_tokens` positions at a time, in float32.
+    """Sum the log-probabilities (nats) of the counted tokens of each continuation, [n, k], by a
+    softmax over the vocabulary's rows, in float32; about `batch_tokens` positions at a time.
     """
     embedding_vd = network.tokens[:vocabulary_size]
     device, at_once = embedding_vd.device, max(1, LOGITS_AT_ONCE // vocabulary_size)
@@ -98,7 +99,7 @@ def log_probabilities(
 
 
 def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows of like length together, the longest first."""
+    """Group rows of similar length, the longest first."""
     rows = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     while rows:
         at_once = max(1, batch_tokens // lengths[rows[0]])

@@ -1,4 +1,4 @@
-"""Which seeds of a task are fine-tuned, and which of them is the best on the development split."""
+"""Which seeds of a task are fine-tuned, and which of them is best on dev."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from gpt1.tasks.table import TASKS, Task
 
 
 class Finished(NamedTuple):
-    """The finished fine-tuning of a task: its folder, the seeds and their scores on the development
-    split (0..1, correlations -1..1).
+    """The finished fine-tuning of a task: its folder, and its seeds with their dev scores (0..1,
+    correlations -1..1).
     """
 
     task: Task
@@ -19,12 +19,12 @@ class Finished(NamedTuple):
     dev_scores: dict[int, float]
 
     def best(self) -> int:
-        """The seed that is best on the development split; of equals the first."""
+        """Return the seed with the best dev score; of equals the first."""
         return max(self.dev_scores, key=lambda seed: (self.dev_scores[seed], -seed))
 
     def weights(self, seed: int | None) -> Path:
-        """The weights of a seed, best by validation; None: of the best seed. Raises UserError where
-        there is no such seed.
+        """Return the weights file of a seed; None: of the best seed. Raises UserError where there
+        is no such seed.
         """
         chosen = self.best() if seed is None else seed
         if chosen not in self.dev_scores:

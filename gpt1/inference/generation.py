@@ -1,4 +1,4 @@
-"""Texts that a pre-trained Transformer goes on with, by transformers' own `generate`."""
+"""Texts that a pre-trained Transformer continues, with transformers' own `generate`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,8 +23,8 @@ class LanguageModel(NamedTuple):
 
 
 def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> LanguageModel:
-    """A pre-trained Transformer, ready to generate. Raises UserError where weights or vocabulary
-    are absent, damaged, or not of one such model.
+    """Load a pre-trained Transformer. Raises UserError where weights or vocabulary are missing,
+    damaged, or do not belong together.
     """
     saved = read_saved(
         weights,
@@ -38,8 +38,9 @@ def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> 
 def go_on(
     model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int, **how: Any
 ) -> list[str]:
-    """The texts that `generate` makes of a prompt's ids by the arguments `how`, so many new tokens
-    at most; none goes past the context, of which a longer prompt's end takes the half.
+    """Return the texts that `generate` makes after a prompt's ids with the arguments `how`, at most
+    this many new tokens. Prompt and text fit the context; of a longer prompt the last half of a
+    context is used.
     """
     import torch
     from transformers import set_seed
@@ -60,7 +61,7 @@ def go_on(
 
 
 def readable(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
-    """Words with blanks between, and line breaks where the text has them."""
+    """Return words with blanks between, and line breaks where the text has them."""
     lines = (" ".join(line.split()) for line in vocabulary.decode(ids).split("\n"))
     return "\n".join(lines).strip("\n")
 
@@ -74,7 +75,7 @@ def encode_prompt(vocabulary: Vocabulary, prompt: str) -> list[int]:
 
 
 def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
-    """The ids up to the last that ends a word; all where none does."""
+    """Return the ids up to the last one that ends a word; all where none does."""
     ends = [end for end, id_ in enumerate(ids, 1) if vocabulary.pieces[id_].endswith(WORD_END)]
     return ids[: ends[-1]] if ends else ids
 
@@ -82,8 +83,8 @@ def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
 def openings(
     vocabulary: Vocabulary, shards: Shards, section: Generate
 ) -> list[tuple[str, list[int], str]]:
-    """Names and first ids of held-out books, evenly spread over those that are long enough, each
-    cut after a word; and what the book goes on with.
+    """Return names and first ids of held-out books, evenly spread over those that are long enough,
+    each cut after a word, and the text that follows.
     """
     books = shards.index["splits"]["heldout"]["books"]
     long = [book for book in books if book["tokens"] > section.prompt_tokens]
@@ -117,7 +118,7 @@ def decodings(section: Generate) -> dict[str, dict[str, Any]]:
 
 
 def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
-    """What stage `generate` writes: every prompt with its samples, and the scores of those whose
+    """Return what stage `generate` writes: every prompt with its samples, and scores where the true
     continuation is known. Raises UserError where a prompt is empty.
     """
     vocabulary, ways = model.vocabulary, decodings(section)

@@ -1,4 +1,4 @@
-"""Weights with their vocabulary, which say themselves what network they are for."""
+"""Weights that describe their network, together with their vocabulary."""
 
 import re
 from pathlib import Path
@@ -22,8 +22,8 @@ class SavedModel(NamedTuple):
     vocabulary: Vocabulary
 
     def sizes(self) -> Model:
-        """The sizes that it names. Raises UserError where they make no network, or one larger than
-        the file.
+        """Return the sizes that the file states. Raises UserError where they make no network, or
+        one larger than the file.
         """
         config = self.description.config
         try:
@@ -49,10 +49,10 @@ class SavedModel(NamedTuple):
 
 
 def read_saved(weights: Path, vocabulary_folder: Path, kind: str, expected: str) -> SavedModel:
-    """Read weights of a kind (a regular expression; `expected`: the same, for a person) and their
+    """Read weights of a kind (a regular expression; `expected` describes it for users) and their
     vocabulary.
 
-    Raises UserError where files are absent or damaged, of another kind, or do not belong together.
+    Raises UserError where files are missing or damaged, of another kind, or do not belong together.
     """
     description, tensors = read_weights(weights)
     if not re.fullmatch(kind, description.kind):

@@ -23,8 +23,8 @@ WRITERS = (".tsv", ".csv", ".jsonl")
 
 
 class TaskFile(NamedTuple):
-    """The examples of a file by the row, from 0, that each stands in, and how many rows were left
-    out for which reason.
+    """The examples of a file by row number, from 0, and how many rows were left out for which
+    reason.
     """
 
     examples: dict[int, Example]
@@ -37,9 +37,9 @@ class TaskFile(NamedTuple):
 
 
 def formats_of(task: Task, path: Path) -> list[Format]:
-    """Every format in which a file that begins so may hold examples of a task: columns by the names
-    that any of its official files has, or first, second, choices and label, with or without labels;
-    then its official files without such names.
+    """Return every format in which this file may hold examples of a task: columns named as in any
+    of its official files, or first, second, choices and label, with or without labels; then the
+    official files without column names.
     """
     _, head = next(numbered_lines(path), (0, b""))
     official = [split.format for layout in task.layouts for split in layout]
@@ -64,10 +64,9 @@ def formats_of(task: Task, path: Path) -> list[Format]:
 
 
 def read_file(path: Path, task: Task) -> TaskFile:
-    """Read a file by the format in which most of its rows can be read, with its labels if it has
-    any.
+    """Read a file in the format that reads most of its rows, with labels if it has any.
 
-    Raises UserError where the file is not there, or no format reads more than half of its rows.
+    Raises UserError where the file is missing, or no format reads more than half of its rows.
     """
     if not path.is_file():
         raise UserError(f"{path}: expected a file of {task.name}, found none; see --help")
@@ -101,8 +100,8 @@ def read_file(path: Path, task: Task) -> TaskFile:
 def scores(
     task: Task, rows: TaskFile, answers: dict[int, dict[str, Any]]
 ) -> dict[str, dict[str, float]]:
-    """Of each of the task's metrics, x 100, over the rows with labels: the model's score, one
-    standard error of it, and the best score that looks at no input.
+    """Compute each of the task's metrics, x 100, over the rows with labels: the model's score, its
+    standard error, and the best constant answer's score.
     """
     labels = np.array([rows.examples[row].label for row in rows.labelled])
     predicted = [
@@ -123,7 +122,9 @@ def scores(
 
 
 def refuse_target(path: Path, file: Path) -> None:
-    """Raises UserError where answers cannot go to a path: another suffix, or the file asked of."""
+    """Raise UserError where answers cannot go to a path: another suffix, or the input file
+    itself.
+    """
     if path.suffix not in WRITERS or path.resolve() == file.resolve():
         raise UserError(
             f"{path}: expected a name that ends with {', '.join(WRITERS)} and is not the file's"
@@ -132,8 +133,8 @@ def refuse_target(path: Path, file: Path) -> None:
 
 
 def write_answers(path: Path, task: Task, answers: dict[int, dict[str, Any]]) -> None:
-    """A row an answer, as the suffix says: the number of its row in the file, from 0, the answer as
-    the task's files write it, and the probabilities.
+    """Write one row per answer, in the format of the suffix: the number of its row in the file,
+    from 0, the answer as the task's files write it, and the probabilities.
     """
     values = dict(zip(task.labels, task.values or task.labels, strict=True))
     rows: list[dict[str, Any]] = [

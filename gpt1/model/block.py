@@ -1,5 +1,5 @@
-"""A block of the decoder (the paper, section 4.1): masked self-attention, and a network that is fed
-forward. Shape letters as in gpt.py.
+"""A block of the decoder (paper, section 4.1): masked self-attention and a feed-forward network.
+Shape letters as in gpt.py.
 """
 
 import math
@@ -14,7 +14,7 @@ from gpt1.params.schema import Model
 
 
 def dropped(x: Tensor, rate: float) -> Tensor:
-    """Dropout by torch's own generator: 0 with probability `rate`, else x / (1 - rate)."""
+    """Apply torch's dropout: 0 with probability `rate`, else x / (1 - rate)."""
     return F.dropout(x, rate, training=rate > 0)
 
 

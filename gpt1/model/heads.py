@@ -17,8 +17,8 @@ Combine = Literal["single", "sum", "choose"]
 
 
 def first_extract(tokens_bt: Tensor, extract: int) -> Tensor:
-    """Position [b] of each sequence's first extract symbol, where it ends; the symbol must stand in
-    every sequence.
+    """Return the position [b] of each sequence's first extract symbol, where it ends; every
+    sequence must have one.
     """
     return (tokens_bt == extract).int().argmax(dim=1)
 
@@ -26,8 +26,8 @@ def first_extract(tokens_bt: Tensor, extract: int) -> Tensor:
 class Head(nn.Module):
     """Dropout, then one linear layer drawn from N(0, deviation) with bias 0.
 
-    `choose` scores each sequence with one and the same logit; the other two give `outputs` logits
-    an example.
+    `choose` gives each sequence one logit with the same weights; the other two give `outputs`
+    logits per example.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class Classifier(nn.Module):
         self.extract = decoder.tokens.shape[0] - 1
 
     def padded_length(self, t: int) -> int:
-        """To what sequences of t tokens are padded: few lengths, as few numbers of real tokens, for
-        each would have products of its own.
+        """Return the length to which sequences of t tokens are padded: one of few, because each new
+        shape would be prepared anew.
         """
         return t + min(-t % LENGTHS, self.decoder.context - t)
 

@@ -1,5 +1,5 @@
-"""Where the real tokens of a batch stand: what is computed of its padding, and which of its
-sequences attend together. Shape letters as in gpt.py.
+"""Where the real tokens of a batch are: which padding is computed, and which sequences attend
+together. Shape letters as in gpt.py.
 """
 
 import math
@@ -17,8 +17,8 @@ WORTH_A_GROUP = {"cpu": 1 << 14}
 
 
 class AttentionGroup(NamedTuple):
-    """Neighbouring sequences that attend apart from the others of a batch, since they are shorter:
-    from `start` to before `end`, padded to t, and their real tokens from `first` to before `last`.
+    """Neighbouring sequences, `start` to before `end`, that attend separately because they are
+    shorter: padded to t, their real tokens are `first` to before `last`.
     """
 
     start: int
@@ -29,9 +29,9 @@ class AttentionGroup(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where the m tokens to compute of b sequences of t positions stand (None: everywhere): the
-    real ones, and a little padding that makes m one of few numbers; the rest of the padding is left
-    out of everything but attention.
+    """Where the m computed tokens of b sequences of t positions are (None: everywhere): the real
+    ones, and a little padding that makes m one of few numbers. The rest of the padding takes part
+    in attention only.
 
     `bias_tt` is added to the scores: -inf for what a position does not see, else 0. None: each sees
     all before it, and torch's fused attention is used.
@@ -43,11 +43,11 @@ class Layout(NamedTuple):
     bias_tt: Tensor | None
 
     def tokens(self) -> int:
-        """m."""
+        """Return m."""
         return self.b * self.t if self.real_m is None else len(self.real_m)
 
     def of(self, group: AttentionGroup) -> "Layout":
-        """The layout of one group of sequences."""
+        """Return the layout of one group of sequences."""
         assert self.real_m is not None
         real_m = self.real_m[group.first : group.last]
         return Layout(
@@ -59,7 +59,7 @@ class Layout(NamedTuple):
         )
 
     def real(self, x_btd: Tensor) -> Tensor:
-        """The rows of the real tokens, [m, d]."""
+        """Return the rows of the real tokens, [m, d]."""
         return (
             x_btd.flatten(0, 1)
             if self.real_m is None
@@ -67,15 +67,15 @@ class Layout(NamedTuple):
         )
 
     def padded(self, x_md: Tensor) -> Tensor:
-        """The rows in their places, zeros elsewhere, [b, t, d]."""
+        """Put rows into their places, zeros elsewhere, [b, t, d]."""
         if self.real_m is not None:
             x_md = x_md.new_zeros(self.b * self.t, x_md.shape[1]).index_copy(0, self.real_m, x_md)
         return x_md.view(self.b, self.t, -1)
 
 
 def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
-    """A batch cut where the first half of what is left, or all of it, needs so much less padding
-    that it saves more than `worth` scores: for a batch that is sorted by length.
+    """Cut a batch, sorted by length, where this saves more than `worth` attention scores of
+    padding.
     """
     groups, start, first, lengths = list[AttentionGroup](), 0, 0, lengths_n.tolist()
     while start < len(lengths):
@@ -94,17 +94,17 @@ def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
 
 
 def few(m: int) -> int:
-    """m or a little more, at most an eighth: one of eight numbers
-    between a power of two and the next. oneDNN makes a bfloat16 product of every new shape anew,
-    which takes longer than a small product itself.
+    """Round m up by at most an eighth, to one of eight numbers between two powers of two: oneDNN
+    prepares a bfloat16 product anew for every shape, which takes longer than a small product
+    itself.
     """
     step = 1 << max(0, m.bit_length() - 4)
     return -(-m // step) * step
 
 
 class Real(NamedTuple):
-    """Places [m] of the tokens to compute among the b · t of a batch, and the groups that attend
-    apart (none: all together).
+    """The places [m] of the tokens to compute among the b · t of a batch, and the groups that
+    attend separately (none: all together).
     """
 
     places_m: Tensor
@@ -112,22 +112,24 @@ class Real(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The tokens to compute of right-padded sequences, and the place [n] of each one's last."""
+    """The tokens to compute of right-padded sequences, and the place [n] of each sequence's last
+    token.
+    """
 
     real: Real
     last_n: Tensor
 
 
 def places_of(lengths_n: Tensor, t: int, device: torch.device) -> Places:
-    """Places of right-padded sequences of these lengths, which are on the host, padded to t."""
+    """Return the places of right-padded sequences of these lengths (on the host), padded to t."""
     return Places(real_places(lengths_n, t, device), to_device(lengths_n - 1, device))
 
 
 def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
-    """Of the n · t places of right-padded sequences those that are within their lengths, in
-    ascending order, and after them as much of the padding as makes m one of few numbers.
+    """Return those of the n · t places of right-padded sequences that are within their lengths,
+    ascending, and then as much padding as makes m one of few numbers.
 
-    Made on the host, where the lengths are, so that it does not wait for a GPU's count.
+    This runs on the host, where the lengths are, so it does not wait for a GPU.
     """
     real = (torch.arange(t) < lengths_n[:, None]).flatten()
     real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)

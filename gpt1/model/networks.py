@@ -1,4 +1,4 @@
-"""The networks by name: how to make one of a run's sizes, and what its parameters are."""
+"""The networks by name: how to build one, and how many parameters it has."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ LSTM_COMPONENTS = {
 def describe(
     name: str, params: Params, vocabulary_size: int, vocabulary_fingerprint: str
 ) -> Description:
-    """The description of weights of a network of this run's sizes over this vocabulary."""
+    """Describe the weights of a network of this run's sizes over this vocabulary."""
     lstm_sizes: dict[str, Any] = (
         {} if name == "transformer" else {"lstm_units": _units(name, params)}
     )
@@ -39,7 +39,7 @@ def describe(
 
 
 def make_network(name: str, params: Params, rows: int, generator: torch.Generator) -> Network:
-    """A network of this run's sizes with `rows` token embeddings, freshly drawn."""
+    """Build a network of this run's sizes with `rows` token embeddings and fresh random weights."""
     return (
         Decoder(params.model, rows, generator)
         if name == "transformer"
@@ -48,12 +48,12 @@ def make_network(name: str, params: Params, rows: int, generator: torch.Generato
 
 
 def _units(name: str, params: Params) -> int:
-    """Units of the LSTM `lstm` or `lstm_equal`, from the section of params.yaml of that name."""
+    """Return the units of `lstm` or `lstm_equal`, from their section of params.yaml."""
     return int(getattr(params, name).units)
 
 
 def parameters_by_component(network: Network) -> dict[str, int]:
-    """Number of parameters of each part; their sum stands under `total`."""
+    """Count the parameters of each component; `total` is their sum."""
     parts: dict[str, int] = {}
     for name, parameter in network.named_parameters():
         # blocks.3.qkv.weight is of qkv, tokens of tokens.

@@ -1,5 +1,5 @@
-"""Weights as safetensors files that say what they are, and their transfer into a model for
-fine-tuning (paper, section 4.1 and 5).
+"""Weights as safetensors files that describe themselves, and their transfer into a model for
+fine-tuning (paper, sections 4.1 and 5).
 """
 
 import json
@@ -32,8 +32,8 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Description:
-    """What a weights file holds: the kind of network, its sizes, and the vocabulary its token rows
-    stand for.
+    """What a weights file holds: the kind of network, its sizes, and the vocabulary of its token
+    rows.
     """
 
     kind: str
@@ -58,8 +58,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, 
 
 
 def read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Metadata and tensors of a safetensors file. Raises UserError where it is absent, cut short or
-    damaged.
+    """Read metadata and tensors of a safetensors file. Raises UserError where it is missing, cut
+    short or damaged.
     """
     if not path.is_file():
         raise UserError(f"{path} is not there; run the stage that writes it (dvc repro)")
@@ -84,8 +84,8 @@ def save_state(path: Path, state: Mapping[str, Tensor], description: Description
 
 
 def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
-    """Description and tensors of a weights file. Raises UserError where the file is damaged or does
-    not say what it is.
+    """Read description and tensors of a weights file. Raises UserError where the file is damaged or
+    has no description.
     """
     # Metadata is text from a file: nothing in it is trusted until its types are seen.
     metadata, tensors = read_tensors(path)
@@ -107,8 +107,8 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
 
 
 def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> None:
-    """Raise UserError where the sizes that a file names are of a Transformer larger than the file:
-    it would fill the memory.
+    """Raise UserError where a file states sizes of a larger Transformer than it holds, which would
+    fill the memory.
     """
     inner = 4 * sizes.width + 2 * sizes.feed_forward
     least = sizes.width * (sizes.context + sizes.layers * inner)
@@ -121,7 +121,7 @@ def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> N
 
 
 def check_description(found: Description, expected: Description, path: Path) -> None:
-    """Raise UserError naming every point in which weights found at `path` are not the ones
+    """Raise UserError that names all differences between the weights found at `path` and those
     wanted.
     """
     differences = [
@@ -145,8 +145,8 @@ def check_description(found: Description, expected: Description, path: Path) -> 
 
 
 def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
-    """Fill a model with weights of the same description. Raises UserError where they are others or
-    not complete.
+    """Fill a model with weights of the same description. Raises UserError where they differ or are
+    incomplete.
     """
     found, tensors = read_weights(path)
     check_description(found, expected, path)

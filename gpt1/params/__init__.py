@@ -1,1 +1,1 @@
-"""params.yaml: what may stand in it, and what its rows make of its sections."""
+"""params.yaml: what it may contain, and the recipes that follow from its rows."""

@@ -1,6 +1,4 @@
-"""conf/<name>.yaml and overrides become the values of params.yaml, less what follows from data that
-are not there.
-"""
+"""Compose params.yaml: conf/<name>.yaml and overrides, without what needs missing data."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -18,8 +16,8 @@ CONF = Path("conf")
 
 
 def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain values of a profile with overrides laid over it. Raises UserError for an unknown
-    profile or grammar; unknown keys are for `validate` to find.
+    """Return the plain values of a profile with overrides. Raises UserError for an unknown profile
+    or grammar; `validate` finds unknown keys.
     """
     try:
         values = overridden(sections_of(name) | {"profile": name}, overrides)
@@ -33,7 +31,9 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
 
 
 def sections_of(name: str) -> dict[str, Any]:
-    """The sections of a profile, laid over those of the profiles that its list `defaults` names."""
+    """Return the sections of a profile, merged over those of the profiles in its list
+    `defaults`.
+    """
     path = CONF / f"{name}.yaml"
     if not path.is_file():
         profiles = ", ".join(sorted(path.stem for path in CONF.glob("*.yaml")))
@@ -48,8 +48,8 @@ def sections_of(name: str) -> dict[str, Any]:
 
 
 def laid_over(base: Any, over: Any) -> Any:
-    """`over` laid over `base`, section by section; a list, a number or an empty section takes
-    another's place.
+    """Merge `over` into `base`, section by section; a list, a number or an empty section replaces
+    the other value.
     """
     if not isinstance(base, dict) or not isinstance(over, dict) or not over:
         return over
@@ -57,8 +57,8 @@ def laid_over(base: Any, over: Any) -> Any:
 
 
 def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """The values with overrides, KEY=VALUE with dots in the key, laid over them: a value, a row or
-    a whole section. Raises UserError for another grammar.
+    """Apply overrides, KEY=VALUE with dots in the key, to the values: a value, a row or a whole
+    section. Raises UserError for another grammar.
     """
     values = json.loads(json.dumps(values))  # no part is another's too, as an alias of YAML is
     for override in overrides:
@@ -79,8 +79,8 @@ def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, An
 def requested(
     profile: str, overrides: Sequence[str], tasks: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """The checked values of a profile with overrides, on `tasks` only (None: all). Raises
-    UserError.
+    """Return the checked values of a profile with overrides, with these `tasks` only (None: all).
+    Raises UserError.
     """
     values = compose(profile, overrides)
     validate(values)
@@ -94,8 +94,8 @@ def requested(
 
 
 def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """The values less every source that is not named, and what follows from it: tasks, ablations,
-    layer transfer, zero-shot sets.
+    """Keep these sources only; remove the tasks, ablations, layer transfer and zero-shot sets of
+    all others.
     """
 
     def named(rows: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What the rows of params.yaml make of its section `finetune`: the recipe a task is trained by, its
-seeds, the pre-training that each starts from, the layers transferred.
+"""Recipes that follow from params.yaml: how a task is trained, its seeds, the pre-training that
+each starts from, the layers transferred.
 
-DVC watches this file for every stage that it can decide a result of.
+DVC watches this file for every stage whose result it can change.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from gpt1.params.strict import validated
 
 
 def network_and_seed(name: str, number: str) -> tuple[NetworkName, int]:
-    """The two words that name a pre-training on a command line. Raises UserError."""
+    """Parse the two words that name a pre-training on a command line. Raises UserError."""
     if name not in get_args(NetworkName) or not number.isdecimal():
         raise UserError(
             f"expected one of {', '.join(get_args(NetworkName))} and a seed, found {name} {number}"
@@ -23,8 +23,8 @@ def network_and_seed(name: str, number: str) -> tuple[NetworkName, int]:
 
 
 def pretraining_params(params: Params, network: NetworkName) -> Params:
-    """The parameters by which a network is pre-trained: its own learning rate, where it has one, in
-    the place of that of `pretrain`.
+    """Return the parameters for pre-training a network: those of `pretrain` with its own learning
+    rate, if it has one.
     """
     rate = getattr(params, network).learning_rate
     if rate is None:
@@ -34,30 +34,30 @@ def pretraining_params(params: Params, network: NetworkName) -> Params:
 
 
 def pretraining_seed(params: Params, seed: int | None = None) -> int:
-    """The pre-training that fine-tuning seed `seed` starts from: the one of its own number, or the
-    only one there is. None: the first, which speaks where one alone can.
+    """Return the pre-training that fine-tuning seed `seed` starts from: the one of the same number,
+    or the only one. None: the first, which is used where one is enough.
     """
     seeds = params.pretrain.seeds
     return seeds[0] if seed is None or len(seeds) == 1 else seed
 
 
 def pretraining_of(params: Params, network: NetworkName, seed: int | None = None) -> Path:
-    """The folder of the pre-training of a network that fine-tuning seed `seed` starts from; None:
-    of the first.
+    """Return the folder of the pre-training that fine-tuning seed `seed` starts from; None: the
+    first.
     """
     return stage_folder("pretrain", network, f"seed-{pretraining_seed(params, seed)}")
 
 
 def pretraining_stage(params: Params, network: NetworkName, seed: int | None = None) -> str:
-    """The name of the stage that makes the pre-training of a network that fine-tuning seed `seed`
-    starts from; None: the first.
+    """Return the name of the stage that makes the pre-training for fine-tuning seed `seed`; None:
+    the first.
     """
     return f"pretrain@{network}-{pretraining_seed(params, seed)}"
 
 
 def finetune_recipe(params: Params, task: str, variant: str | None = None) -> Finetune:
-    """The recipe of a task's fine-tuning, or of a variant's on it: the section `finetune` with the
-    task's own row laid over it, and over that what the variant changes.
+    """Return the recipe of a task's fine-tuning, or of a variant's: section `finetune`, changed by
+    the task's row, changed by the variant.
     """
     values = params.finetune.model_dump() | params.tasks[task].finetune
     path = f"tasks.{task}.finetune"
@@ -68,6 +68,6 @@ def finetune_recipe(params: Params, task: str, variant: str | None = None) -> Fi
 
 
 def transferred_layers(params: Params, task: str) -> tuple[int, ...]:
-    """The numbers of layers of a task's transfer, ascending."""
+    """Return the numbers of layers of a task's transfer, ascending."""
     layers = params.transfer[task].layers
     return tuple(range(params.model.layers + 1)) if layers is None else tuple(sorted(set(layers)))

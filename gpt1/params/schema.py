@@ -55,8 +55,8 @@ class Bpe(Section):
 
 
 class Baselines(Section):
-    """What the networks are to beat on every task: systems that know no order of words, each tuned
-    on dev.
+    """Systems that know no word order, which the networks must beat on every task; each is tuned on
+    dev.
     """
 
     systems: tuple[Literal["majority", "tfidf"], ...]
@@ -89,9 +89,7 @@ class Model(Section):
 
 
 class Transformer(Section):
-    """What the Transformer alone has: the learning rate of its pre-training, null for that of the
-    section `pretrain`.
-    """
+    """The learning rate of the Transformer's pre-training; null: that of section `pretrain`."""
 
     learning_rate: PositiveFloat | None
 
@@ -201,9 +199,7 @@ class ZeroShotParams(Section):
 
 
 class Generate(Section):
-    """Texts that the pre-trained Transformer goes on with: own prompts and openings of held-out
-    books.
-    """
+    """Texts that the pre-trained Transformer continues: prompts, and openings of held-out books."""
 
     prompts: tuple[str, ...]
     heldout_prompts: NonNegativeInt
@@ -308,14 +304,14 @@ def _expect(path: str, found: Any, expected: Collection[Any]) -> None:
 
 
 def needed_sources(bpe: str, pretrain: str) -> list[str]:
-    """The sources that a run with bpe.source and pretrain.source cannot do without."""
+    """Return the sources that a run with these bpe.source and pretrain.source needs."""
     imported = {"openai_bpe": bpe == "authors", "official": "official" in (bpe, pretrain)}
     return ["books", *filter(imported.get, imported)]
 
 
 def validate(values: Any) -> Params:
-    """Check plain values as params.yaml holds them. Raises UserError with one line that says what
-    to mend.
+    """Check plain values as params.yaml holds them. Raises UserError, one line that says what to
+    correct.
     """
     params = validated(Params, values, "", str(PARAMS))
     rows = {f"tasks.{name}.finetune": row.finetune for name, row in params.tasks.items()}
@@ -332,21 +328,21 @@ def validate(values: Any) -> Params:
 
 
 def read_params(path: Path = PARAMS) -> Params:
-    """Read and check params.yaml. Raises UserError where it is absent, no YAML, or has a wrong key
+    """Read and check params.yaml. Raises UserError where it is missing, no YAML, or has a wrong key
     or value.
     """
     return validate(read_yaml(path))
 
 
 def variants_with_stage() -> set[str]:
-    """The variants of which dvc.yaml has a stage."""
+    """Return the variants that have a stage in dvc.yaml."""
     stages = read_yaml(Path("dvc.yaml"))["stages"]
     return {name for name in stages if f"variants.{name}.tasks" in str(stages[name])}
 
 
 def refuse_without_stage(params: Params) -> None:
-    """Raise UserError for a variant that dvc.yaml has no stage of: it would never run; and for a
-    stage of it without its variant: DVC would read no stage at all.
+    """Raise UserError for a variant without a stage in dvc.yaml, which would never run, and for a
+    stage without its variant, with which DVC would read no stage at all.
     """
     for name in sorted(variants_with_stage() ^ {*params.variants}):
         raise UserError(

@@ -1,5 +1,5 @@
-"""Plain values as strict pydantic models; what is wrong in one line: dotted name, found, expected,
-nearest known key.
+"""Plain values as strict pydantic models, and their errors in one line: dotted name, found,
+expected, nearest known key.
 """
 
 import json
@@ -14,11 +14,10 @@ ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
 def explained(error: ValidationError, model: type[BaseModel], path: str) -> str:
-    """One problem in one line: the dotted name, what was found, what was expected, the key of that
-    section that was perhaps meant.
+    """Describe one problem in one line: the dotted name, what was found, what was expected, and the
+    key that was perhaps meant.
 
-    An unknown key comes first: where a name is mistyped it is the cause, and the missing one only
-    what follows.
+    An unknown key comes first: a mistyped name is the cause, and the missing one only its effect.
     """
     problem = min(error.errors(), key=lambda key: key["type"] != "extra_forbidden")
     inner = ".".join(
@@ -42,8 +41,8 @@ def explained(error: ValidationError, model: type[BaseModel], path: str) -> str:
 
 
 def validated(model: type[ModelType], values: Any, path: str, file: str) -> ModelType:
-    """A model of plain values as YAML gives them. Raises UserError, one line with the dotted name
-    under `place`, for what does not fit.
+    """Make a model of plain YAML values. Raises UserError, one line with the dotted name under
+    `path`, for values that do not fit.
     """
     try:  # as JSON, of which strict models take a list for a tuple
         return model.model_validate_json(json.dumps(values, default=str))

@@ -1,4 +1,6 @@
-"""The only YAML: files read as YAML 1.2, so that 1e-3 is a number, and written as DVC does."""
+"""All YAML goes through here: read as YAML 1.2, so that 1e-3 is a number, and written as DVC writes
+it.
+"""
 
 import json
 from pathlib import Path
@@ -15,7 +17,7 @@ HEAD = "Edit it, or compose it anew. What each value means and comes from: conf/
 
 
 def read_yaml(path: Path) -> Any:
-    """Plain values of a YAML 1.2 file. Raises UserError where it cannot be read."""
+    """Read plain values from a YAML 1.2 file. Raises UserError where it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8").removeprefix("\ufeff")
     except FileNotFoundError:
@@ -26,8 +28,8 @@ def read_yaml(path: Path) -> Any:
 
 
 def parse_yaml(text: str, where: str = "the text") -> Any:
-    """Plain values of YAML 1.2 text; `where` names it in an error. Raises UserError where it is no
-    YAML, or has so many aliases that it may stand for more than memory holds.
+    """Parse YAML 1.2 text; errors name it by `where`. Raises UserError where it is no YAML, or has
+    so many aliases that its values may exceed memory.
     """
     reader = YAML(typ="safe", pure=True)
     try:
@@ -41,8 +43,8 @@ def parse_yaml(text: str, where: str = "the text") -> Any:
 
 
 def write_yaml(path: Path, values: dict[str, Any], composed_by: str) -> None:
-    """Write plain values with who composed them at the top, as DVC would: `dvc exp run -S` then
-    changes a line.
+    """Write plain values, with a first line that says who composed them, as DVC would; so `dvc exp
+    run -S` changes one line.
     """
     with writing(path) as file:
         file.write(f"# Composed by: {composed_by}\n# {HEAD}\n")

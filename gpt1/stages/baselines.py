@@ -1,5 +1,5 @@
-"""`baselines`: what the networks are to beat, on every task: logits of each system as a fine-tuning
-writes them, data/baselines/<task>/<system>/seed-0/logits.npz, and scores.json a task.
+"""`baselines`: systems that the networks must beat, on every task. Writes each system's logits as a
+fine-tuning does, data/baselines/<task>/<system>/seed-0/logits.npz, and scores.json per task.
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""The first stage: every key of params.yaml is known and well typed, and what its rows name has
-been brought.
+"""The first stage: every key of params.yaml must be known and well typed, and all sources must be
+there.
 """
 
 from gpt1.base.errors import UserError
@@ -10,8 +10,8 @@ WORDS = "params.yaml is complete and well typed\n"
 
 
 def missing_sources(params: Params) -> list[str]:
-    """Names of the sources in params.yaml that are to be brought and whose folder under data/raw is
-    absent or empty.
+    """Return the sources of params.yaml that the user must bring and whose folder under data/raw is
+    missing or empty.
     """
     brought = [name for name, row in params.sources.items() if DATA / row.folder == RAW]
     return [
@@ -20,8 +20,8 @@ def missing_sources(params: Params) -> list[str]:
 
 
 def main() -> None:
-    """Stop with one line where a run could not succeed; else write a constant, so that nothing
-    after this stage re-runs.
+    """End with one line where a run could not succeed; else write a constant, so that no later
+    stage runs again.
     """
     params = read_params()
     refuse_without_stage(params)

@@ -1,5 +1,5 @@
-"""Stage clean: a raw corpus to words joined by blanks, a file a book or a file of documents, and
-their counts (paper, section 4.1).
+"""Stage clean: turn a raw corpus into words joined by blanks, one file per book or file of
+documents, and count them (paper, section 4.1).
 """
 
 from gpt1.base.errors import UserError

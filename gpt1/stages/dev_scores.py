@@ -1,5 +1,5 @@
-"""Stage dev_scores: what each fine-tuning scores on its development split, for `dvc exp show` and
-`dvc plots diff`; a recipe is chosen by it, never by a test split.
+"""Stage dev_scores: the dev score of each fine-tuning, for `dvc exp show` and `dvc plots diff`.
+Recipes are chosen by it, never by a test split.
 """
 
 import csv
@@ -49,9 +49,9 @@ def main() -> None:
 
 
 def scored(params: Params, task: str) -> Iterator[dict[str, Any]]:
-    """A row for each finished seed of a task: task, seed, score x 100, and the numbers of its
-    recipe. `dvc exp run --single-item` may train some tasks alone: seeds of the others may not be
-    there, or be of another recipe than params.yaml's, and have no row.
+    """Yield a row per finished seed of a task: task, seed, score x 100, and the numbers of its
+    recipe. A seed has no row where it is missing or has another recipe than params.yaml's: `dvc exp
+    run --single-item` may train some tasks alone.
     """
     chosen = finetune_recipe(params, task)
     recipe = chosen.model_dump(mode="json", exclude={"seeds"})

@@ -16,7 +16,7 @@ from gpt1.train.finetuning_data import FinetuningJob, finetune_job
 
 
 def main(task: str) -> None:
-    """The ordinary fine-tuning of a task (Tables 2-4)."""
+    """Fine-tune a task (Tables 2-4)."""
     params = read_params()
     refuse_unknown(task, params.tasks, "tasks")
     root = f"{params.tasks[task].group}/{task}"
@@ -27,7 +27,7 @@ def main(task: str) -> None:
 
 
 def ablate(variant: str, task: str) -> None:
-    """A variant on a task (Table 5)."""
+    """Fine-tune a variant on a task (Table 5)."""
     params = read_params()
     refuse_unknown(variant, params.variants, "variants")
     row, name = params.variants[variant], f"{variant}-{task}"
@@ -39,8 +39,8 @@ def ablate(variant: str, task: str) -> None:
 
 
 def transfer(task: str) -> None:
-    """A task with ever more layers transferred (Figure 2, left); all of them is the ordinary
-    fine-tuning, and is not computed again.
+    """Fine-tune a task with more and more layers transferred (Figure 2, left); all layers is the
+    ordinary fine-tuning, which is not computed again.
     """
     params = read_params()
     refuse_unknown(task, params.transfer, "transfer")
@@ -56,7 +56,7 @@ def transfer(task: str) -> None:
 
 
 def starts_of(params: Params, network: NetworkName, recipe: Finetune) -> dict[int, Path]:
-    """The folder of the pre-training that each seed starts from."""
+    """Return the folder of the pre-training that each seed starts from."""
     return {seed: pretraining_of(params, network, seed) for seed in recipe.seeds}
 
 

@@ -1,5 +1,5 @@
-"""`generate SEED`: the Transformer of a pre-training seed, of dvc.yaml the first, goes on with
-prompts and with openings of held-out books: samples.json.
+"""`generate SEED`: the Transformer of a pre-training seed, in dvc.yaml the first, continues prompts
+and openings of held-out books: samples.json.
 """
 
 import sys
@@ -12,7 +12,7 @@ from gpt1.train import launch
 
 
 def main(seed: str) -> None:
-    """Load weights and vocabulary, go on with every prompt in every way, score, write."""
+    """Load weights and vocabulary, continue every prompt in every way, score, write."""
     params, machine = read_params(), launch.read_machine()
     launch.prepare(machine)
     weights = stage_folder("pretrain", "transformer", f"seed-{seed}", "weights.safetensors")

@@ -1,5 +1,5 @@
-"""Tables 2 to 5, Figure 2, the curves and the paper's claims, ours beside the paper's: from result
-files, with no torch, in seconds.
+"""Tables 2 to 5, Figure 2, the curves and the claims, ours beside the paper's: made of result
+files, without torch, in seconds.
 """
 
 from gpt1.base.errors import UserError

@@ -1,5 +1,5 @@
-"""`world`: a made-up town as books and official task files, data/world/<name>/<source>; the default
-of whoever brings no data.
+"""`world`: write a made-up town as books and official task files, data/world/<name>/<source>. It is
+the default for users without data.
 """
 
 from gpt1.base.errors import UserError
