@@ -11,12 +11,9 @@ import posixpath
 import re
 from base64 import b64decode
 from pathlib import Path
-from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import CombinedEvent, event_priority
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +29,6 @@ PARTS = re.compile(
     r"(^(?:```|~~~).*?^(?:```|~~~)$)", re.MULTILINE | re.DOTALL
 )  # splits a page at its blocks of code
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
-SOURCE = re.compile(r'<details class="mkdocstrings-source">.*?</details>', re.DOTALL)
 NAME = re.compile(
     r"(?<![\[`])`((?:gpt1|flows)(?:\.(?!(?:py|json|yaml|txt)`)\w+)+)`"
 )  # no file's name
@@ -133,26 +129,3 @@ def copied(target: str, config: MkDocsConfig, files: Files) -> str:
 def _reference(match: re.Match[str]) -> str:
     name = match[1]
     return f'[`{".".join(name.split(".")[-2:])}`][{name}]{{title="{name}"}}'
-
-
-def _without_source(
-    context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation
-) -> dict[str, Any]:
-    """Keep source code out of the search: it would be half of the index, and half of the time of a
-    build.
-    """
-    page.meta["whole"] = page.content
-    page.content = SOURCE.sub("", page.content or "")
-    return context
-
-
-def _with_source(
-    context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation
-) -> dict[str, Any]:
-    page.content = page.meta.pop("whole")
-    return context
-
-
-on_page_context = CombinedEvent(
-    event_priority(100)(_without_source), event_priority(-100)(_with_source)
-)
