@@ -256,7 +256,7 @@ def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(graph, number, who
 
 @pytest.mark.slow
 @pytest.mark.server
-@pytest.mark.parametrize("cluster", ["ray", "dask"])
+@pytest.mark.parametrize("cluster", [pytest.param("ray", marks=pytest.mark.long), "dask"])
 def test_a_cluster_runs_each_stage_once(graph, cluster):
     pytest.importorskip(f"prefect_{cluster}")
     graph.run(GPT1_TASK_RUNNER=cluster)
