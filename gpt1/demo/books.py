@@ -1,4 +1,4 @@
-"""The books: each about a town of its own, day after day; what is so stays so until a sentence
+"""The books: each about its own town, day after day. What is true stays true until a sentence
 changes it.
 """
 
@@ -19,8 +19,8 @@ PARTS = (
 
 
 def write_page(scene: Scene) -> None:
-    """One part of a day: what somebody or something is like, talk about it, tales, what happens,
-    and how they feel.
+    """Write one part of a day: what somebody or something is like, talk about it, tales, events,
+    moods.
     """
     chance = scene.chance
     talks.introduce(scene)
@@ -34,7 +34,7 @@ def write_page(scene: Scene) -> None:
 
 
 def write_book(seed: str, pages: int) -> str:
-    """The book that the seed gives."""
+    """Return the book of a seed."""
     chance = Random(seed)
     town = Town(chance, lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS, things=8)
     name = chance.choice(lexicon.SURNAME_STARTS) + chance.choice(lexicon.SURNAME_ENDS)

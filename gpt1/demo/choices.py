@@ -1,5 +1,5 @@
 """Tasks with one right choice: questions on passages (RACE), endings of stories (Story Cloze), and
-pronouns (DPRD), whose rows come with their twins, of the same words and another answer.
+pronouns (DPRD). DPRD's rows come with twins: the same words, another answer.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ which of these was {s}
 
 
 class Question(NamedTuple):
-    """A passage, a question, four options, and the place of the right one."""
+    """A passage, a question, four options, and the index of the right one."""
 
     passage: str
     question: str
@@ -38,7 +38,7 @@ class Story(NamedTuple):
 
 
 class Pronoun(NamedTuple):
-    """A sentence, its pronoun, the two who may be meant, and who is."""
+    """A sentence, its pronoun, the two people it may mean, and the one it means."""
 
     sentence: str
     pronoun: str
@@ -47,10 +47,10 @@ class Pronoun(NamedTuple):
 
 
 def passages(side: Side, number: int) -> list[Question]:
-    """A quality of a belonging (middle) or a relative (high), told and shown; what is it like?
+    """Tell and show a quality of a belonging (middle) or a relative (high), and ask for it.
 
-    The options are both poles of a quality that is told and of one that is not: none alone tells
-    that it is right.
+    The options are both poles of this quality and of one that is not told, so that no option looks
+    right by itself.
     """
     chance, kinds = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
     _, (quality, untold, *_) = draw_portrait(side, tuple(kinds))
@@ -65,7 +65,7 @@ def passages(side: Side, number: int) -> list[Question]:
 
 
 def stories(side: Side, number: int) -> list[Story]:
-    """Four sentences of a quality, told and shown; the wrong ending has its opposite."""
+    """Write four sentences that tell and show a quality; the wrong ending has its opposite."""
     chance = side.chance
     _, (quality, *_) = draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))
     again, right = side.synonym(quality), number % 2
@@ -75,7 +75,9 @@ def stories(side: Side, number: int) -> list[Story]:
 
 
 def pronouns(side: Side, _: int) -> list[Pronoun]:
-    """Two people of one sex, and a reason that fits only one of them; and they change places."""
+    """Write a sentence on two people of one sex, with a reason that fits only one of them, and its
+    twin with the people exchanged.
+    """
     town, chance = side.town(), side.chance
     first, second = chance.sample(chance.choice((town.women, town.men)), 2)
     template = chance.choice(THANKS)

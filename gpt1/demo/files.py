@@ -1,5 +1,5 @@
-"""The world on disk: books, and every task in its official file format, so that the readers of the
-real files read these.
+"""The made-up world on disk: books, and every task in its official file format, so that the readers
+of real files read it.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ MISMATCHED_SEED = 1_000_003  # added to the seed
 
 
 def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[str]:
-    """Write the books; every clause and every sentence in them."""
+    """Write the books and return every clause and sentence in them."""
     folder.mkdir(parents=True)
     book_texts: set[str] = set()
     for number in range(books):
@@ -62,7 +62,9 @@ def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[st
 def sample_rows(
     seed: int, task: str, make: Callable[[Side, int], list[Row]], book_texts: frozenset[str]
 ) -> Splits[Row]:
-    """Train on one side, dev and test on the other, which says nothing that train says."""
+    """Return train rows of one side, and dev and test rows of the other side, which repeats no
+    sentence of train.
+    """
     train, dev, test = SIZES[task]
     learn, check = (
         Side(number, Random(f"{seed}/{task}/{number}"), book_texts, words)

@@ -1,5 +1,5 @@
-"""What happens in a town: gifts, paint, turns of fortune, days that go well or badly; each in
-sentences that agree.
+"""Events in a town: gifts, paint, turns of fortune, good and bad days; each in sentences that
+agree.
 """
 
 from collections.abc import Callable
@@ -97,7 +97,7 @@ THANKS = lines("""
 
 
 def happen(scene: Scene) -> None:
-    """One event, told, then what is so from now on."""
+    """Tell one event, then what is true from now on."""
     town, chance = scene.town, scene.chance
     kind = chance.choice(list(HAPPENINGS))
     subject = chance.choice(town.things)
@@ -110,7 +110,7 @@ def happen(scene: Scene) -> None:
 
 
 def turn(scene: Scene) -> None:
-    """One of the subject's qualities becomes its opposite, and stays so."""
+    """Change one of the subject's qualities to its opposite for good."""
     after = scene.town.contrary(scene.one())
     scene.town.change(after)
     scene.say(scene.chance.choice(TURNS).format(told=scene.tell(after)))
@@ -125,8 +125,8 @@ def opinion(
     templates: tuple[str, ...],
     share: Callable[..., tuple[str, ...]] = tuple,
 ) -> str:
-    """A sentence of one polarity about a person, a thing, or what was done; `share` takes the words
-    that may be used of those there are.
+    """Write a sentence of one polarity about a person, a thing, or what was done; `share` selects
+    words.
     """
     chance = scene.chance
     moods = chance.choice(lexicon.PLEASANT_MOODS if pleasant else lexicon.UNPLEASANT_MOODS)
@@ -150,7 +150,7 @@ def opinion(
 
 
 def mood(scene: Scene) -> None:
-    """Some sentences of one polarity about one person and what was done."""
+    """Write some sentences of one polarity about one person and what was done."""
     chance = scene.chance
     person = scene.town.someone()
     other, noun = scene.town.someone(person), chance.choice(lexicon.WORKS)
@@ -167,7 +167,7 @@ def mood(scene: Scene) -> None:
 
 
 def thank(scene: Scene) -> None:
-    """A pronoun, or a name in its place, and whom it means, said in so many words."""
+    """Write a sentence with a pronoun, or a name in its place, and then whom it means."""
     chance, town = scene.chance, scene.town
     first, second = chance.sample(chance.choice((town.women, town.men)), 2)
     template = chance.choice(THANKS)

@@ -1,5 +1,5 @@
-"""The words of the made-up towns: names, things, places, trades, moods, by what may be said of
-them. No text is taken from anywhere.
+"""The words of the made-up towns: names, things, places, trades, moods, sorted by what may be said
+of them. No text is taken from anywhere.
 """
 
 

@@ -1,4 +1,4 @@
-"""What a text of the town says, without whose things it says it of, and how it words it."""
+"""What a text of the town means, without names and wordings."""
 
 import re
 from functools import cache
@@ -8,7 +8,7 @@ from gpt1.demo.qualities import ALL
 
 @cache
 def _tellings() -> re.Pattern[str]:
-    """A word of a quality, a clause in which one shows, or a quality that is asked about."""
+    """Match a word of a quality, a clause that shows one, or a quality that is asked about."""
     poles = [pole for poles in ALL.values() for pole in poles]
     signs = [
         re.escape(text.strip())
@@ -21,8 +21,8 @@ def _tellings() -> re.Pattern[str]:
 
 
 def quality_words(text: str) -> str:
-    """The words of qualities, and the clauses in which they show, that stand in a text, or all its
-    words where there are none; in no order, so that twins, which differ in it alone, say the same.
+    """Return the words of qualities, and the clauses that show them, in a text, or all its words
+    where there are none. They are sorted, so that twins, which differ in order alone, are equal.
     """
     parts = _tellings().findall(text) or re.findall(r"\w+", text)
     return "|".join(sorted(telling.lower() for telling in parts))

@@ -26,7 +26,7 @@ Write = Callable[[Path, Any], None]
 def each(
     write: Callable[[Path, Any], object], pattern: str, names: tuple[str, str, str] = NAMES
 ) -> Write:
-    """Write each split into a file of its own; one without a name is left out."""
+    """Write each split into its own file; a split without a name is left out."""
 
     def write_all(folder: Path, splits: Splits[Any]) -> None:
         for name, rows in zip(names, splits, strict=True):
@@ -37,14 +37,16 @@ def each(
 
 
 def tsv(path: Path, rows: Iterable[Iterable[object]], start: str = "") -> None:
-    """A line a row, its cells as they are."""
+    """Write one line per row, with its cells unchanged."""
     path.write_text(
         start + "".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8"
     )
 
 
 def jsonl(path: Path, pairs: Iterable[Pair]) -> None:
-    """SNLI's and MNLI's files; a genre is "captions", or what stands last in MNLI's file's name."""
+    """Write SNLI's and MNLI's files; the genre is "captions", or the last word of MNLI's file
+    name.
+    """
     genre = "captions" if path.stem.startswith("snli") else path.stem.rpartition("_")[2]
     rows = (
         {
@@ -60,7 +62,7 @@ def jsonl(path: Path, pairs: Iterable[Pair]) -> None:
 
 
 def pairs_of_glue(*header: str) -> Write:
-    """GLUE's files: numbered rows, in test without their last column, the label."""
+    """Write GLUE's files of pairs: numbered rows, in test without the last column, the label."""
 
     def write(path: Path, pairs: list[Pair]) -> None:
         width = len(header) - (path.stem == "test")
@@ -71,7 +73,9 @@ def pairs_of_glue(*header: str) -> Write:
 
 
 def singles_of_glue(start: str, cells: Callable[[Single], tuple[str, ...]]) -> Write:
-    """GLUE's files of single sentences: `start` and such cells, in test numbers and sentences."""
+    """Write GLUE's files of single sentences: a header `start` and these cells; test has numbers
+    and sentences.
+    """
 
     def write(path: Path, rows: list[Single]) -> None:
         if path.stem == "test":
@@ -83,7 +87,7 @@ def singles_of_glue(start: str, cells: Callable[[Single], tuple[str, ...]]) -> W
 
 
 def race(folder: Path, splits: Splits[Question]) -> None:
-    """RACE's archive: a file a question."""
+    """Write RACE's archive: one file per question."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, questions in zip(NAMES, splits, strict=True):
@@ -106,7 +110,7 @@ def race(folder: Path, splits: Splits[Question]) -> None:
 
 
 def stories(path: Path, rows: list[Story]) -> None:
-    """Story Cloze's file."""
+    """Write Story Cloze's file."""
     name = path.stem.split("_")[2]
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
@@ -118,7 +122,7 @@ def stories(path: Path, rows: list[Story]) -> None:
 
 
 def mrpc(path: Path, pairs: list[Pair]) -> None:
-    """MRPC's file, which begins with a byte order mark."""
+    """Write MRPC's file, which begins with a byte order mark."""
     rows = (
         (pair.label, 2 * number, 2 * number + 1, pair.first, pair.second)
         for number, pair in enumerate(pairs)
@@ -127,7 +131,7 @@ def mrpc(path: Path, pairs: list[Pair]) -> None:
 
 
 def stsb(path: Path, pairs: list[Pair]) -> None:
-    """STS-B's file, without a header."""
+    """Write STS-B's file, which has no header."""
     about = ("main-town", "town", "2018")
     rows = (
         (*about, number, f"{float(pair.label):.3f}", pair.first, pair.second)
@@ -137,7 +141,7 @@ def stsb(path: Path, pairs: list[Pair]) -> None:
 
 
 def pronouns(path: Path, rows: list[Pronoun]) -> None:
-    """DPRD's file: four lines a row and an empty one."""
+    """Write DPRD's file: four lines per row and an empty one."""
     blocks = (
         f"{row.sentence}\n{row.pronoun}\n{','.join(row.candidates)}\n{row.right}\n\n"
         for row in rows

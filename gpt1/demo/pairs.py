@@ -1,8 +1,8 @@
-"""Tasks about two texts. SNLI, MNLI, QQP and STS-B turn on what words mean. RTE, SciTail, QNLI and
-MRPC turn on order: each row comes with its twin, of the same words and another label.
+"""Tasks about two texts. SNLI, MNLI, QQP and STS-B depend on what words mean. RTE, SciTail, QNLI
+and MRPC depend on order: each row comes with its twin, the same words with another label.
 
-What one of the texts says is always of a first pole, so that the label is what the other comes to:
-whether two unlike texts agree is not learned from a few hundred rows by a network of this size.
+One of the texts always tells a quality of a first pole, so the label depends on the other one: a
+network of this size does not learn from a few hundred rows whether two arbitrary texts agree.
 """
 
 import re
@@ -49,7 +49,7 @@ class Pair(NamedTuple):
 
 def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> list[Pair]:
     """Premise: a quality of a first pole. Hypothesis: the same in another word, another quality, or
-    its opposite.
+    the opposite.
     """
     town, fact, other = _two_qualities(side, task)
     hypothesis = (side.synonym(fact), other, side.contrary(fact))[number % 3]
@@ -60,8 +60,8 @@ def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> lis
 
 
 def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
-    """Two qualities of a relative or a belonging, the first of a first pole, and mostly of the
-    usual kind; and the town.
+    """Return the town, and two qualities of a relative or a belonging: the first of a first pole,
+    and mostly of the usual kind.
     """
     town, facts = draw_portrait(side, TOPICS[task])
     usual = TOPICS[task][side.chance.random() > USUAL]
@@ -70,14 +70,16 @@ def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
 
 
 def follows(side: Side, _: int, claims: Sequence[str], labels: tuple[str, str]) -> list[Pair]:
-    """A claim, and a tale from which it follows, or its contrary."""
+    """Write a claim, and a tale from which it follows, or the contrary tale."""
     frame, both = side.tale(tales.ORDER)
     claim = sentence(side.chance.choice(claims).format(**both[0]))
     return _twins(claim, sentence(_graded(side, frame)), both, labels)
 
 
 def answers(side: Side, _: int) -> list[Pair]:
-    """Who is so, and a sentence of somebody who is, or of the contrary, that nobody is."""
+    """Ask who has a quality; the sentence names somebody who has it or, in the twin, somebody who
+    has not.
+    """
     frame, both = side.tale(tales.NEGATION)
     family = f"{both[0]['s'].split()[0]} family"  # Ada's family: no question twice
     question_text = question(side.chance.choice(ASKING_WHO).format(family=family, **both[0]))
@@ -85,8 +87,8 @@ def answers(side: Side, _: int) -> list[Pair]:
 
 
 def paraphrase(side: Side, _: int) -> list[Pair]:
-    """Two sentences of what somebody is and is not: the same in other words, or the other way
-    about.
+    """Write two sentences on what somebody is and is not: the same in other words, or the
+    contrary.
     """
     frame, both = side.tale(tales.NEGATION)
     others = [other for other in tales.NEGATION.frames[:FRAMES] if other != frame]
@@ -95,12 +97,14 @@ def paraphrase(side: Side, _: int) -> list[Pair]:
 
 
 def _graded(side: Side, frame: str) -> str:
-    """One word of degree before all fillers, lest "not hot" or "then hot" alone tells."""
+    """Put one word of degree before all fillers: otherwise "not hot" or "then hot" alone tells the
+    label.
+    """
     return re.sub(r"(very )?(\{[ab]\})", rf"{side.chance.choice(lexicon.DEGREES)} \2", frame)
 
 
 def _twins(first: str, second: str, both: list[Slots], labels: tuple[str, str]) -> list[Pair]:
-    """Two texts, one of which has slots, filled one way and the other."""
+    """Fill the slots of two texts in both ways."""
     return [
         Pair(first.format(**slots), second.format(**slots), label)
         for slots, label in zip(both, labels, strict=True)
@@ -108,8 +112,8 @@ def _twins(first: str, second: str, both: list[Slots], labels: tuple[str, str]) 
 
 
 def duplicate(side: Side, number: int) -> list[Pair]:
-    """Two questions: the same asked in other words, or about another quality of a first pole, now
-    and then the opposite: so the second alone says little.
+    """Write two questions: the same in other words, one about another quality of a first pole, or
+    sometimes the opposite; so the second question alone says little.
     """
     _, first_fact, other = _two_qualities(side, "qqp")
     third = side.fact(other.kind, other.subject, 0)
@@ -127,8 +131,8 @@ def duplicate(side: Side, number: int) -> list[Pair]:
 
 
 def similarity(side: Side, number: int) -> list[Pair]:
-    """5: the same quality in other words; 2: another quality of the same subject; 0: the
-    opposite.
+    """Write two sentences. 5: the same quality in other words; 2: another quality of the same
+    subject; 0: the opposite.
     """
     _, first, other = _two_qualities(side, "stsb")
     grades = (("5", side.synonym(first)), ("2", other), ("0", side.contrary(first)))

@@ -1,13 +1,13 @@
-"""Qualities of people and of things, by nouns ("what about the size of the kite"): each has two
-poles, each pole four words of one meaning, which no other has, and four clauses in which it shows.
+"""Qualities of people and of things by nouns ("what about the size of the kite"). Each has two
+poles; each pole has four words of one meaning, used nowhere else, and four clauses that show it.
 """
 
 from typing import NamedTuple
 
 
 class Pole(NamedTuple):
-    """Words that mean the same of a subject, what it is then compared with, and clauses in which it
-    shows, with {s} for the subject.
+    """Words of one meaning, what a subject with it is compared with, and clauses that show it, with
+    {s} for the subject.
     """
 
     words: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A page about one relative or belonging, in the form of some kind of text."""
+"""A page about one relative or belonging, as some kind of text."""
 
 from random import Random
 
@@ -12,7 +12,7 @@ ONES = {"she": "woman", "he": "man", "it": "thing"}
 
 
 class Scene:
-    """Sentences about a town, the two who talk in them, and whom or what they talk of."""
+    """Sentences about a town, the two people who talk in them, and their subject."""
 
     def __init__(self, town: Town, chance: Random) -> None:
         self.town, self.chance = town, chance
@@ -23,7 +23,7 @@ class Scene:
         self.named = False  # whether the subject's name has been said
 
     def say(self, *clauses: str) -> None:
-        """Add clauses, each as a sentence of its own."""
+        """Add clauses, each as a sentence."""
         self.sentences += [sentence(clause) for clause in clauses]
 
     def one(self) -> Fact:
@@ -35,7 +35,7 @@ class Scene:
         return [self.town.fact(kind, self.subject) for kind in self.qualities]
 
     def unknown(self) -> Fact:
-        """A quality of the same subject that nothing was said of, as it may be or not."""
+        """Return a quality of the subject that the text does not mention, true or not."""
         kind = self.chance.choice(
             [kind for kind in self.town.qualities_of(self.subject) if kind not in self.qualities]
         )
@@ -100,23 +100,23 @@ class Scene:
 
 
 def prose(_: Scene, clauses: list[str]) -> list[str]:
-    """One after another, the last two joined."""
+    """Put clauses one after another, the last two joined."""
     return [*clauses[:-2], f"{clauses[-2]}, and {clauses[-1]}"] if len(clauses) > 2 else clauses
 
 
 def letter(scene: Scene, clauses: list[str]) -> list[str]:
-    """A letter."""
+    """Write a letter."""
     writer, reader = scene.speakers
     return [f"dear {reader}", *clauses, f"yours, {writer}"]
 
 
 def diary(scene: Scene, clauses: list[str]) -> list[str]:
-    """A page of a diary."""
+    """Write a page of a diary."""
     return [f"{scene.speakers[0]} wrote in a diary: {clauses[0]}", *clauses[1:]]
 
 
 def report(_: Scene, clauses: list[str]) -> list[str]:
-    """A page on what the newspaper wrote."""
+    """Write what the newspaper wrote."""
     return [
         f"the newspaper reported that {clauses[0]}",
         *(f"it added that {clause}" for clause in clauses[1:]),
@@ -124,7 +124,7 @@ def report(_: Scene, clauses: list[str]) -> list[str]:
 
 
 def talk(scene: Scene, clauses: list[str]) -> list[str]:
-    """A page on what people said to one another."""
+    """Write what people said to one another."""
     return [
         f'"{clause[0].upper()}{clause[1:]}," said {scene.chance.choice(scene.speakers)}'
         for clause in clauses
@@ -132,7 +132,7 @@ def talk(scene: Scene, clauses: list[str]) -> list[str]:
 
 
 def notice(scene: Scene, clauses: list[str]) -> list[str]:
-    """A notice on the wall."""
+    """Write a notice on the wall."""
     building = scene.chance.choice(lexicon.PLACES)
     return [
         f"a notice hung on the door of the {building}",

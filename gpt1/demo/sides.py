@@ -1,6 +1,6 @@
-"""The two sides of every task: training rows on one, development and test rows on the other, with
-no name, street or sentence in common. Wordings are common: asked in one that no training row has, a
-classifier that is right elsewhere is right or wrong by the luck of its seed.
+"""The two sides of every task: training rows on one, dev and test rows on the other, without a
+common name, street or sentence. They share wordings: asked in a wording that no training row has, a
+classifier that is right elsewhere is right or wrong by luck of its seed.
 """
 
 import re
@@ -26,10 +26,10 @@ FRAME = re.compile(
 
 
 class Side(NamedTuple):
-    """What rows of one side may use. Side 0 is for training, side 1 for development and test.
+    """What rows of one side may use. Side 0 is for training, side 1 for dev and test.
 
-    forbidden: what no row may say, as the books do, in lower case; words: which of the words of a
-    meaning it takes.
+    forbidden: sentences of the books, in lower case, which no row may repeat; words: which words of
+    a meaning it uses.
     """
 
     number: int
@@ -38,41 +38,41 @@ class Side(NamedTuple):
     words: slice
 
     def town(self) -> Town:
-        """A small town of this side's people and streets: every other name."""
+        """Return a small town with this side's people and streets: every other name."""
         names = lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS
         return Town(self.chance, *(kind[self.number :: 2] for kind in names))
 
     def share(self, items: Iterable[str]) -> tuple[str, ...]:
-        """Those of the words that this side takes."""
+        """Return those of the words that this side uses."""
         return tuple(items)[self.words]
 
     def word(self, pole: Pole, *but: str) -> str:
-        """A word of this side for a pole, none of those named."""
+        """Return a word of this side for a pole, except those in `but`."""
         return self.chance.choice([word for word in self.share(pole.words) if word not in but])
 
     def fact(self, kind: str, subject: str, pole: int) -> Fact:
-        """A quality in a word of this side."""
+        """Return a quality in a word of this side."""
         return Fact(kind, subject, self.word(ALL[kind][pole]))
 
     def synonym(self, fact: Fact) -> Fact:
-        """A quality in another word of this side."""
+        """Return a quality in another word of this side."""
         return fact._replace(value=self.word(POLE_OF[fact.value], fact.value))
 
     def contrary(self, fact: Fact) -> Fact:
-        """The opposite in a word of this side."""
+        """Return the opposite in a word of this side."""
         return fact._replace(value=self.word(OPPOSITE[fact.value]))
 
     def tell(self, fact: Fact) -> str:
-        """The fact in any wording."""
+        """Return the fact in any wording."""
         return clause_of(fact, self.chance.randrange(len(OF_QUALITY)))
 
     def show(self, fact: Fact) -> str:
-        """A clause in which the quality shows, without its name."""
+        """Return a clause that shows the quality without naming it."""
         return self.chance.choice(POLE_OF[fact.value].signs).format(s=fact.subject)
 
     def tale(self, tale: Tale) -> tuple[str, list[Slots]]:
-        """A frame, its fillers in words of this side that say that something is of a first pole,
-        and the same exchanged; neither stands in the books.
+        """Return a frame and two fillings in words of this side: one says that something is of a
+        first pole, the other is the same exchanged. Neither stands in the books.
         """
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
@@ -88,8 +88,8 @@ class Side(NamedTuple):
 
 
 def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
-    """A new town, and of a relative or a belonging in it every quality of the topic, all of people
-    or all of things, as they are, in random order.
+    """Return a new town and, of a relative or a belonging in it, every quality of the topic (all of
+    people or all of things) in random order.
     """
     town, chance = side.town(), side.chance
     subject = chance.choice(town.relatives if topic[0] in OF_PEOPLE else town.belongings)
@@ -98,8 +98,8 @@ def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
 
 
 def clauses(text: str) -> list[str]:
-    """What stands between two marks of punctuation, in lower case: by these a task's text is looked
-    up in the books.
+    """Return the text between marks of punctuation, in lower case; tasks' texts are looked up in
+    the books by these.
     """
     return [
         clause
@@ -109,14 +109,14 @@ def clauses(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, and what is said in one, in lower case."""
+    """Return the sentences of a text, and quoted sentences within, in lower case."""
     parts = (sentence.strip(" ,;") for sentence in re.split(r'[.?!:"]+', text.lower()))
     return [sentence for sentence in parts if " " in sentence]
 
 
 def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
-    """So many rows: those of make(side, 0), make(side, 1), …, twins or one alone, drawn again where
-    a row came before, or where a clause of one alone is known; some misjudged.
+    """Return this many rows of make(side, 0), make(side, 1), …, each one row or two twins. A row
+    that occurred before, or has a forbidden clause, is drawn again. Some get a wrong label.
     """
     rows, number = dict[Row, None](), 0
     while len(rows) < count:
@@ -130,8 +130,8 @@ def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> 
 
 
 def misjudged(rows: list[Row]) -> list[Row]:
-    """The rows; once in so many two neighbours, or twins, have each other's label, as people who
-    label err.
+    """Exchange the labels of two neighbours, or twins, once in every 26 rows: people who label err
+    too.
     """
     for row in range(ERR - 2, len(rows) - 1, ERR):
         first, second = rows[row : row + 2]

@@ -1,4 +1,4 @@
-"""Tasks about one sentence: is it English (CoLA), is it kind (SST-2)."""
+"""Tasks about one text: sentiment (SST-2) and acceptability (CoLA)."""
 
 from typing import NamedTuple
 

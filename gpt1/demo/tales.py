@@ -1,5 +1,5 @@
-"""Tales whose meaning hangs on order: what a "not" covers, what came last, who was first. With two
-fillers exchanged a tale says the contrary in the same words.
+"""Tales whose meaning depends on order: what a "not" covers, what came last, who was first. With
+two fillers exchanged a tale says the contrary in the same words.
 """
 
 from collections.abc import Callable
@@ -30,9 +30,9 @@ ADVERBS = words(
 
 class Tale(NamedTuple):
     """How a tale is told, in frames of equal meaning; what follows from it; short questions about
-    it with their answers; and which slots are exchanged for the contrary in the same words.
+    it with their answers; and which slots to exchange for the contrary.
 
-    `draw` fills the slots: as the town is, or it makes the town so.
+    `draw` fills the slots from the town, or changes the town to fit.
     """
 
     frames: tuple[str, ...]
@@ -42,7 +42,7 @@ class Tale(NamedTuple):
     draw: Callable[[Town], Slots]
 
     def contrary(self, slots: Slots) -> Slots:
-        """The slots, exchanged."""
+        """Return the slots, exchanged."""
         new = dict(slots)
         for first, second in self.exchanged:
             new[first], new[second] = slots[second], slots[first]
@@ -50,14 +50,14 @@ class Tale(NamedTuple):
 
 
 def _negation(town: Town) -> Slots:
-    """{s} is {a}, not {b}."""
+    """Fill the slots: {s} is {a}, not {b}."""
     subject = town.chance.choice(town.relatives)
     value = town.values[town.chance.choice(list(OF_PEOPLE)), subject]
     return _two_words(town, POLE_OF[value], OPPOSITE[value]) | {"s": subject}
 
 
 def _order(town: Town) -> Slots:
-    """{s} was {b} at first, and is {a}."""
+    """Fill the slots: {s} was {b} at first, and is {a}."""
     chance = town.chance
     subject, kind = chance.choice(town.belongings), chance.choice(list(OF_THINGS))
     before = town.values[kind, subject]
@@ -67,7 +67,7 @@ def _order(town: Town) -> Slots:
 
 
 def _two_words(town: Town, first: Pole, second: Pole) -> Slots:
-    """Two words of one meaning as {a} and {a2}, two of the contrary as {b} and {b2}."""
+    """Return two words of one meaning as {a} and {a2}, and two of the contrary as {b} and {b2}."""
     words = *town.chance.sample(first.words, 2), *town.chance.sample(second.words, 2)
     return dict(zip(("a", "a2", "b", "b2"), words, strict=True))
 
@@ -136,9 +136,10 @@ TALES = (NEGATION, ORDER, CAME)
 
 
 def tell(scene: Scene) -> None:
-    """A tale, short questions about it with their answers, and what follows.
+    """Tell a tale, short questions about it with answers, and what follows.
 
-    Nothing false is said of it: where a claim may as well be its contrary, order is not learned.
+    Nothing false is said of it: networks do not learn order where a claim may as well be its
+    contrary.
     """
     chance = scene.chance
     tale = chance.choice(TALES)
@@ -153,7 +154,7 @@ def tell(scene: Scene) -> None:
 
 
 def _given(scene: Scene, answer: str) -> str:
-    """The answer as somebody gives it."""
+    """Return the answer as somebody gives it."""
     chance = scene.chance
     opener, reported, adverb = (chance.random() < BEFORE for _ in range(3))
     before = [

@@ -1,5 +1,5 @@
-"""How facts are told and asked for: each kind in eight tellings of one meaning; {s} stands for its
-subject, {v} for its value.
+"""How to tell and ask for facts: each kind in eight wordings of one meaning; {s} stands for the
+subject, {v} for the value.
 """
 
 import re
@@ -152,7 +152,7 @@ NO_ANSWER = ("no, that was no answer", "no, they still did not know")
 
 
 def with_articles(clause: str) -> str:
-    """`a` before a vowel becomes `an`."""
+    """Change `a` before a vowel to `an`."""
     return re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", clause)
 
 
@@ -160,8 +160,8 @@ OBJECT = {"she": "her", "he": "him", "it": "it"}
 
 
 def fill(template: str, subject: str, pronoun: str | None = None, **values: str) -> str:
-    """The template with the subject for {s}, or she, he or it: her or him where {s} is not the
-    subject of its clause.
+    """Fill in the subject for {s}, or a pronoun: her or him where {s} is not the subject of its
+    clause.
     """
     if pronoun:
         template = re.sub(
@@ -173,23 +173,23 @@ def fill(template: str, subject: str, pronoun: str | None = None, **values: str)
 
 
 def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
-    """A clause that states the fact, without a full stop; with a pronoun for the subject where one
-    is given.
+    """Return a clause that states the fact, without a full stop, with a pronoun for the subject
+    where one is given.
     """
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
 
 
 def synonym(chance: Random, fact: Fact) -> Fact:
-    """A quality in another of its words."""
+    """Return a quality in another of its words."""
     words = POLE_OF[fact.value].words
     return fact._replace(value=chance.choice([word for word in words if word != fact.value]))
 
 
 def sentence(clause: str) -> str:
-    """A clause as a sentence: a capital and a full stop."""
+    """Make a clause a sentence: a capital and a full stop."""
     return clause[0].upper() + clause[1:] + ("" if clause[-1] in ".?!" else ".")
 
 
 def question(clause: str) -> str:
-    """A clause that asks, as a sentence."""
+    """Make a clause a question."""
     return sentence(f"{clause}?")
