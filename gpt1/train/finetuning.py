@@ -121,6 +121,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     training = Trainer(
         run.what,
         objective,
+        classifier.decoder,
         recipe,
         run.machine,
         seed=run.seed,

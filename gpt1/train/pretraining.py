@@ -118,6 +118,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     training = Trainer(
         f"pretrain {run.description.kind}/seed-{run.seed}",
         Pretraining(network, recipe.precision),
+        network,
         recipe,
         run.machine,
         seed=run.seed,
@@ -136,7 +137,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     snapshots = run.folder / "snapshots"
     # Evenly over the logarithm of updates: Figure 2, right, is drawn over that.
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
-    machine = facts(run.machine) | training.choices | {"micro_batch": training.micro_batch}
+    machine = facts(run.machine) | training.choices
     saver = Saver(
         training.engine,
         run.folder,
@@ -169,11 +170,11 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 # checkpoint.
                 done = Position(step.update, training.curve.lines)
                 if step.save and step.update < updates:
-                    saver.save(done)
+                    saver.save(done, training.micro_batch)
                 evaluate(step.update)
             training.stop.check(training.engine)  # asked for in the last evaluation
         except Interrupted:
-            saved = saver.save(done)
+            saved = saver.save(done, training.micro_batch)
             training.stop.end(
                 training.engine,
                 f"interrupted at update {done.update} of {updates}, what came after it is dropped:"
