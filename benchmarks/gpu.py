@@ -5,7 +5,7 @@ section of a report in Markdown.
 
 In the root of the checkout, on a machine with a GPU; windows, weights and corpus are made up. A part that fails, takes too long or finds
 no GPU is a line of the report, and the others go on. GPT1_DEVICE=cpu with --size tiny rehearses it without a GPU.
-  machine        GPU, memory, torch, and how fast it multiplies large bf16 matrices
+  machine        GPU, torch, and how fast it multiplies large bf16 matrices
   agreement      losses of 20 updates against the CPU's: fp32, bf16, compiled, the LSTM; fused attention
   speed          pre-training as the pipeline does it, with dropout: tokens/s, MFU
   resume         the stage, ended and gone on with, against one undisturbed: sha256 of every output
@@ -25,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -84,9 +84,6 @@ def compared(
 def facts(machine: Machine, _size: Size) -> Rows:
     device = torch.device(machine.device)
     yield "machine", heading().strip()
-    if device.type == "cuda":
-        memory_bytes = torch.cuda.get_device_properties(0).total_memory
-        yield "GPU", f"{memory_bytes / 1e9:.1f} GB, CUDA {torch.version.cuda}"
     product = measuring.largest_product(torch.bfloat16, device, 0.2)
     seconds = min(in_turn({"": product.way(torch.bfloat16, device)}, 1, 3)[""])
     yield f"product of bf16 matrices of {product.side}^2", f"{product.flops() / seconds:.2e} FLOP/s"
@@ -200,8 +197,8 @@ def hugging_face(machine: Machine, size: Size) -> Rows:
     ways = {way: make(way, size, machine) for way in ("ours", "hf")}
     seconds = in_turn(ways, 3, ROUNDS)
     for way, each in seconds.items():
-        rates = measuring.rates(each, size.tokens())
-        yield f"{way}, {size.recipe.batch_size} windows", f"{spread(rates, 0)} tokens/s"
+        rates = spread(measuring.rates(each, size.tokens()), 0)
+        yield f"{way}, {size.recipe.batch_size} windows", f"{rates} tokens/s"
     yield "ours, times Hugging Face's", measuring.times_faster(seconds["ours"], seconds["hf"])
 
 
@@ -224,7 +221,7 @@ def memory(machine: Machine, size: Size) -> Rows:
         torch.cuda.empty_cache()
 
 
-PARTS: dict[str, tuple[Callable[[Machine, Size], Rows], int]] = {  # and seconds of nine minutes
+PARTS = {  # and seconds of nine minutes
     "machine": (facts, 40),
     "agreement": (agreement, 100),
     "speed": (speed, 90),
@@ -262,7 +259,7 @@ def main() -> None:
     options.add_argument("--minutes", type=float, default=9.0, help="for all parts (default 9)")
     options.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options.add_argument("--size", choices=sorted(PROFILES), default="117m")
-    options.add_argument("--report", type=Path, default=Path("gpu.md"), help="(default gpu.md)")
+    options.add_argument("--report", type=Path, default=Path("gpu.md"))
     options.add_argument("--part", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.part:

@@ -152,7 +152,7 @@ def test_too_little_memory_halves_the_micro_batch_and_a_resumed_run_keeps_it(tmp
     outcome = run.go(at_most(2))
     said = capsys.readouterr().err
     assert re.findall(r"out of memory at update (\d+): (\d) rows", said) == [("1", "3"), ("1", "2")]
-    assert outcome.speed["micro_batch"] == "6 before update 1, 3 before update 1, 2"
+    assert outcome.speed["micro_batch"] == "6, 3 from update 1, 2 from update 1"
     assert read_json(max(tmp_path.glob("update-*")) / "state.json")["machine"]["micro_batch"] == 2
     assert Run(tmp_path, quick, micro_batch=None).go().speed["micro_batch"] == "2"
     assert "out of memory" not in capsys.readouterr().err

@@ -76,7 +76,7 @@ class Decoder(nn.Module):
     @property
     def context(self) -> int:
         """Positions of the longest sequence."""
-        return self.positions.shape[0]
+        return self.sizes.context
 
     @torch.no_grad()
     def _draw(self, sizes: Model, generator: torch.Generator) -> None:

@@ -214,8 +214,13 @@ class Saver:
         weights, moments = self.engine.state()
         if self.main and position.update != self.saved:
             try:
-                machine = {**self.machine, "micro_batch": micro_batch}
-                write_checkpoint(self.folder, position, (moments, weights), self.code, machine)
+                write_checkpoint(
+                    self.folder,
+                    position,
+                    (moments, weights),
+                    self.code,
+                    {**self.machine, "micro_batch": micro_batch},
+                )
             except OSError as error:
                 why = error.strerror or str(error)
                 print(

@@ -59,8 +59,8 @@ class Engine:
         optim.set_rates(self.optimizer, rates)
         try:
             self.optimizer.step()
-        except torch.OutOfMemoryError as error:  # smaller micro-batches would not help it
-            raise MemoryError(str(error)) from None
+        except torch.OutOfMemoryError:  # smaller micro-batches would not help
+            raise MemoryError("a GPU has no room for Adam's averages") from None
         self.optimizer.zero_grad()
         return norm
 

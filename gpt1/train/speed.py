@@ -33,9 +33,10 @@ def speed_up(
     Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE chooses otherwise.
     """
     products = arithmetic(torch.device(machine.device), recipe.precision)
-    fused = machine.device == "cuda" and isinstance(network, Decoder)
-    compiled = isinstance(network, Decoder) and worth_compiling(network, products, machine, tokens)
+    compiled = fused = False
     if isinstance(network, Decoder):
+        compiled = worth_compiling(network, products, machine, tokens)
+        fused = machine.device == "cuda"
         network.speed_up(compiled, fused)
     return {
         "arithmetic": products,
@@ -55,8 +56,9 @@ def token_bytes(network: Network) -> int:
     if isinstance(network, Lstm):
         return LSTM_BYTES * network.recurrent.hidden_size
     sizes = network.sizes
-    layer = 30 * sizes.width + 4 * sizes.feed_forward + 12 * sizes.heads * sizes.context
-    return sizes.layers * layer
+    return sizes.layers * (
+        30 * sizes.width + 4 * sizes.feed_forward + 12 * sizes.heads * sizes.context
+    )
 
 
 def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: float) -> int:
