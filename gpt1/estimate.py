@@ -79,7 +79,7 @@ def pretraining(params: Params, network: NetworkName) -> Work:
     """A pre-training of a network."""
     recipe, kind = params.pretrain, f"pretrain {network}"
     if recipe.source == "official":
-        return Work(kind, *(0,) * 5)
+        return Work(kind, *[0] * 5)
     update = recipe.batch_size * params.model.context
     updates = recipe.updates or (recipe.epochs or 0) * corpus_tokens(params) / update
     tokens, size = updates * update, parameters(params, network)
@@ -130,7 +130,7 @@ def works(params: Params) -> dict[str, Work]:
 def total(kind: str, rows: Collection[Work]) -> Work:
     """The sum of the rows of a kind, or of all."""
     own = [row[1:] for row in rows if kind in (row.kind, "all")]
-    return Work(kind, *map(sum, zip((0,) * 5, *own, strict=True)))
+    return Work(kind, *map(sum, zip([0] * 5, *own, strict=True)))
 
 
 def lines(params: Params, stale: Collection[str] | None = None) -> list[str]:
