@@ -18,6 +18,7 @@ import torch
 from gpt1.base.cores import cpu_name
 from gpt1.inference.openai_gpt import quiet_transformers, their_config, to_theirs
 from gpt1.model.gpt import Decoder
+from gpt1.model.lstm import Network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Model, Pretrain, validate
 from gpt1.train import launch, optim
@@ -34,6 +35,7 @@ TINY = [
     "model.heads=2",
     "model.feed_forward=256",
     "model.context=64",
+    "transfer.mnli.layers=null",
     "transfer.race.layers=null",
 ]
 PROFILES = {  # size: profile, settings, vocabulary
@@ -193,11 +195,13 @@ def named_size(name: str, batch: int, precision: str, dropout: float) -> Size:
     return Size(params.model, vocabulary, params.pretrain)
 
 
-def our_step(size: Size, machine: Machine) -> Callable[[], dict[str, float]]:
+def our_step(
+    size: Size, machine: Machine, network: Network | None = None
+) -> Callable[[], dict[str, float]]:
     """The next update of a run of UPDATES, at every call, as gpt1/train/pretraining.py takes it:
-    losses and the gradient's norm.
+    losses and the gradient's norm; of a decoder where no network is given.
     """
-    network, recipe, context = size.network(), size.recipe, size.model.context
+    network, recipe, context = network or size.network(), size.recipe, size.model.context
     speed_up(network, recipe, machine, UPDATES * size.tokens())
     rows = shares(
         np.arange(recipe.batch_size),

@@ -4,10 +4,10 @@ the disk.
 
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
-from gpt1.base.files import RAW
+from gpt1.base.files import LOGS, RAW, read_json
 from gpt1.params.recipes import finetune_recipe, transferred_layers
 from gpt1.params.schema import NetworkName, Params
 from gpt1.sources.table import is_made_up
@@ -38,6 +38,7 @@ BYTES_A_TOKEN, BOOKSCORPUS_BYTES, PAGE_BYTES = 4.5, 5.0e9, 1_911  # Zhu et al. 2
 PEAKS, SHARE = {"H100": 989e12, "A100": 312e12, "RTX 4090": 165e12}, 0.35
 WEIGHT_BYTES, CHECKPOINT_BYTES = 4, 24  # a parameter: fp32; twice that and Adam's two averages
 TEXT_COPIES = 3  # of the corpus: as it comes, cleaned, as token ids
+SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 
 
 class Work(NamedTuple):
@@ -70,23 +71,22 @@ def corpus_tokens(params: Params) -> float:
     if is_made_up(folder):
         town = params.world[folder.removeprefix("world/")]
         return PAGE_BYTES * town.books * town.pages / BYTES_A_TOKEN
-    own = sum(path.stat().st_size for path in (RAW / "books").rglob("*.txt"))
+    own = sum(path.stat().st_size for path in (RAW / "books").rglob("*.*"))
     return (own or BOOKSCORPUS_BYTES) / BYTES_A_TOKEN
 
 
 def pretraining(params: Params, network: NetworkName) -> Work:
-    """All pre-trainings of a network."""
-    recipe, seeds = params.pretrain, len(params.pretrain.seeds)
+    """A pre-training of a network."""
+    recipe, kind = params.pretrain, f"pretrain {network}"
     if recipe.source == "official":
-        return Work(f"pretrain {network}", 0, 0, 0.0, 0.0, 0.0)
+        return Work(kind, *[0] * 5)
     update = recipe.batch_size * params.model.context
     updates = recipe.updates or (recipe.epochs or 0) * corpus_tokens(params) / update
-    tokens = seeds * updates * update
-    size = parameters(params, network)
+    tokens, size = updates * update, parameters(params, network)
     snapshots = len(snapshot_updates(math.ceil(updates), recipe.snapshots_per_decade))
-    room = seeds * size * (CHECKPOINT_BYTES + (snapshots + 1) * WEIGHT_BYTES)
-    operations = 6 * size * tokens
-    return Work(f"pretrain {network}", seeds, seeds * updates, tokens, operations, room)
+    kept = 1 + snapshots * (network != "lstm_equal")
+    room = size * (CHECKPOINT_BYTES + kept * WEIGHT_BYTES)
+    return Work(kind, 1, updates, tokens, 6 * size * tokens, room)
 
 
 def finetuning(
@@ -94,9 +94,10 @@ def finetuning(
 ) -> Work:
     """The fine-tunings of a task, on every seed, of so many parts each."""
     recipe, row = finetune_recipe(params, task, variant), params.tasks[task]
-    known = TOWN if is_made_up(params.sources[task].folder) else OFFICIAL.get(task, OTHER)
-    examples = min(known[0], row.train_rows or known[0])
-    length = TASKS[task].sequences * min(known[1], params.model.context)
+    made_up = is_made_up(params.sources[task].folder)
+    examples, length = TOWN if made_up else OFFICIAL.get(task, OTHER)
+    examples = min(examples, row.train_rows or examples)
+    length = TASKS[task].sequences * min(length, params.model.context)
     networks = parts * len(recipe.seeds)
     updates = networks * recipe.epochs * (examples // recipe.batch_size)
     tokens = float(updates * recipe.batch_size * length)
@@ -105,49 +106,65 @@ def finetuning(
     return Work(kind, networks, updates, tokens, 6 * size * tokens, room)
 
 
-def works(params: Params) -> list[Work]:
-    """The work of a run, a row for each kind of training."""
-    rows = [pretraining(params, network) for network in params.networks.pretrain]
+def works(params: Params) -> dict[str, Work]:
+    """The work of each stage that trains, by its name in DVC's graph."""
+    stages = {
+        f"pretrain@{network}-{seed}": pretraining(params, network)
+        for network in params.networks.pretrain
+        for seed in params.pretrain.seeds
+    }
     for task in params.tasks:
-        rows.append(finetuning(params, task, None, "transformer", "finetune"))
-        rows += [
-            finetuning(params, task, name, variant.network, "ablate")
-            for name, variant in params.variants.items()
-            if task in variant.tasks
-        ]
+        stages[f"finetune@{task}"] = finetuning(params, task, None, "transformer", "finetune")
+    for name, variant in params.variants.items():
+        for task in variant.tasks:
+            stages[f"{name}@{task}"] = finetuning(params, task, name, variant.network, "ablate")
     for task in params.transfer:
         # with all layers it is the ordinary fine-tuning
         layers = sum(count < params.model.layers for count in transferred_layers(params, task))
-        rows.append(finetuning(params, task, None, "transformer", "transfer", layers))
-    kinds = dict.fromkeys(row.kind for row in rows)
-    return [total(kind, [row for row in rows if row.kind == kind]) for kind in kinds]
+        stages[f"transfer@{task}"] = finetuning(
+            params, task, None, "transformer", "transfer", layers
+        )
+    return stages
 
 
-def total(kind: str, rows: Sequence[Work]) -> Work:
-    """The sum of rows."""
-    return Work(kind, *map(sum, zip(*(row[1:] for row in rows), strict=True)))
+def total(kind: str, rows: Collection[Work]) -> Work:
+    """The sum of the rows of a kind, or of all."""
+    own = [row[1:] for row in rows if kind in (row.kind, "all")]
+    return Work(kind, *map(sum, zip([0] * 5, *own, strict=True)))
 
 
-def lines(params: Params) -> Sequence[str]:
-    """The screen of `gpt1 estimate`; the last two lines stand for all of it."""
-    rows = works(params)
-    rows.append(total("all", rows))
-    head = f"{'':20} {'networks':>8} {'updates':>12} {'tokens':>10} {'6 N D':>10}"
+def lines(params: Params, stale: Collection[str] | None = None) -> list[str]:
+    """The screen of `gpt1 estimate`, of the `stale` stages (None: of all); the last two lines stand
+    for all of it.
+    """
+    stages = {name: row for name, row in works(params).items() if stale is None or name in stale}
+    kinds = dict.fromkeys([*(row.kind for row in stages.values()), "all"])
+    rows = [total(kind, stages.values()) for kind in kinds]
     body = [
         f"{row.kind:20} {row.networks:>8,} {row.updates:>12,.0f} {row.tokens:>10.2e}"
         f" {row.operations:>10.2e}"
         for row in rows
     ]
-    times = (
+    seconds = read_json(SECONDS) if SECONDS.is_file() else {}
+    took = [seconds[name] for name in stages if name in seconds]
+    if took:
+        body.append(
+            f"here: {len(took)} of {len(stages)} stages took {duration(sum(took))} when they last"
+            " ran, one after another, whatever the parameters were"
+        )
+    text = corpus_tokens(params) * (stale is None or "clean" in stale)
+    needed = rows[-1].room + TEXT_COPIES * BYTES_A_TOKEN * text
+    there = is_made_up(params.sources["books"].folder) or (RAW / "books").is_dir()
+    note = "" if there else " (no books in data/raw yet: the size of BooksCorpus is taken)"
+    times = ", ".join(
         f"{name} {duration(rows[-1].operations / SHARE / peak)}" for name, peak in PEAKS.items()
     )
-    needed = rows[-1].room + TEXT_COPIES * BYTES_A_TOKEN * corpus_tokens(params)
     return [
-        head,
+        f"{'':20} {'networks':>8} {'updates':>12} {'tokens':>10} {'6 N D':>10}",
         *body,
-        f"training on one GPU, at {SHARE:.0%} of its peak: {', '.join(times)}",
+        f"training on one GPU, at {SHARE:.0%} of its peak: {times}",
         f"room on the disk: {needed / 1e9:,.1f} GB needed, {shutil.disk_usage('.').free / 1e9:,.0f}"
-        " GB free",
+        f" GB free{note}",
     ]
 
 
@@ -155,11 +172,3 @@ def duration(seconds: float) -> str:
     """A time in words."""
     hours = seconds / 3600
     return f"{hours / 24:,.0f} days" if hours > 48 else f"{hours:.0f} h" if hours > 1 else "minutes"
-
-
-def show(params: Params) -> None:
-    """Print the screen, and where the corpus is not there yet say whose size is taken."""
-    for line in lines(params):
-        print(line)
-    if not is_made_up(params.sources["books"].folder) and not (RAW / "books").is_dir():
-        print("(no books in data/raw yet: the size of BooksCorpus is taken)")

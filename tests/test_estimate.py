@@ -1,8 +1,24 @@
 """`gpt1 estimate`: updates, tokens and operations of a run, by hand."""
 
-import pytest
+import re
+import sys
 
-from gpt1.estimate import corpus_tokens, duration, lines, parameters, works
+import pytest
+from copied_checkout import Checkout
+from our_imports import ROOT
+
+from gpt1.base.files import write_json
+from gpt1.estimate import (
+    PEAKS,
+    SECONDS,
+    SHARE,
+    corpus_tokens,
+    duration,
+    lines,
+    parameters,
+    total,
+    works,
+)
 from gpt1.params.profile import compose
 from gpt1.params.schema import validate
 
@@ -13,19 +29,20 @@ def test_the_papers_network_and_its_pre_training_by_hand():
     rows = 40_000 + 2 * params.bpe.alphabet_size + 2
     assert parameters(params, "transformer") == (rows + 512) * 768 + 12 * block
     assert parameters(params, "transformer") == pytest.approx(116_534_784, rel=2e-3)
-    pretrain = works(params)[0]
+    pretrain = works(params)["pretrain@transformer-0"]
     assert pretrain.updates == pytest.approx(100 * 5.0e9 / 4.5 / (64 * 512), rel=1e-6)
     assert pretrain.operations == 6 * parameters(params, "transformer") * pretrain.tokens
 
 
 def test_the_demos_trainings_by_hand():
     params = validate(compose("demo", ()))
-    rows = {work.kind: work for work in works(params)}
-    assert (rows["pretrain lstm"].networks, rows["pretrain lstm"].updates) == (1, 2400)
-    assert rows["finetune"].networks == 12
-    assert rows["finetune"].updates == 12 * 3 * (600 // 16)
-    assert rows["ablate"].networks == 3 * 8
-    assert rows["transfer"].networks == 2 + 1
+    rows = works(params)
+    totals = {kind: total(kind, rows.values()) for kind in ("finetune", "ablate", "transfer")}
+    assert (rows["pretrain@lstm-0"].networks, rows["pretrain@lstm-0"].updates) == (1, 2400)
+    assert totals["finetune"].networks == 12
+    assert totals["finetune"].updates == 12 * 3 * (600 // 16)
+    assert totals["ablate"].networks == 3 * 8
+    assert totals["transfer"].networks == 2 + 1
     assert corpus_tokens(params) == pytest.approx(75 * 80 * 1911 / 4.5)
     *_, whole, hours, room = lines(params)
     assert whole.split()[:2] == ["all", f"{1 + 1 + 12 + 24 + 3}"]
@@ -33,6 +50,60 @@ def test_the_demos_trainings_by_hand():
     assert duration(10 * 3600) == "10 h"
     assert duration(72 * 3600) == "3 days"
     weights = 4 * parameters(params, "transformer")
-    assert rows["finetune"].room == 12 * weights
-    assert rows["ablate"].room == 0
+    assert totals["finetune"].room == 12 * weights
+    assert totals["ablate"].room == 0
     assert "GB needed, " in room
+
+
+def test_an_evening_is_one():
+    hours = {
+        name: total("all", works(validate(compose("evening", ()))).values()).operations
+        / (3600 * SHARE * peak)
+        for name, peak in PEAKS.items()
+    }
+    assert hours["RTX 4090"] < 6
+    assert hours["H100"] < 3
+
+
+def test_stages_that_are_out_of_date_alone_and_how_long_they_took(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gpt1.params.profile.CONF", ROOT / "conf")
+    params, stale = validate(compose("demo", ())), ["encode@cola", "finetune@cola", "lstm@cola"]
+    assert [line.split()[:2] for line in lines(params, stale)[1:-2]] == [
+        ["finetune", "1"],
+        ["ablate", "1"],
+        ["all", "2"],
+    ]
+    assert [line.split()[:2] for line in lines(params, [])[1:-2]] == [["all", "0"]]
+    write_json(SECONDS, {"finetune@cola": 4000.0, "finetune@rte": 9e9, "clean": 9e9})
+    assert lines(params, stale)[-3].startswith("here: 1 of 2 stages took 1 h when they last ran,")
+    assert "here:" not in "".join(lines(params, ["lstm@cola"]))
+
+
+MADE_OUTPUTS = """
+from pathlib import Path
+from dvc.repo import Repo
+for file in (*Repo().index.outs, *Repo().index.deps):
+    path = Path(file.fs_path)
+    if "data" in path.parts:
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "made").touch()
+"""
+
+
+@pytest.mark.long
+def test_after_one_changed_parameter_what_the_graph_would_run(tmp_path):
+    """DVC has recorded every stage as run, with made outputs."""
+    checkout = Checkout(tmp_path, "params.yaml")
+    checkout.run(sys.executable, "-c", MADE_OUTPUTS)
+    checkout.run("dvc", "commit", "-f")
+    assert trained(checkout) == {"all": "0"}
+    file = checkout.folder / "params.yaml"
+    file.write_text(re.sub(r"(lambda_lm: )0.5", r"\g<1>0.25", file.read_text()))
+    assert trained(checkout) == {"finetune": "12", "ablate": "24", "transfer": "3", "all": "39"}
+
+
+def trained(checkout):
+    """Networks of each kind, as `gpt1 estimate` says."""
+    said = checkout.gpt1("estimate")
+    return dict(re.findall(r"^(\w[\w ]*?) +([\d,]+) +[\d,]+ +\d\.\d\de", said, re.M))

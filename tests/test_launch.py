@@ -11,11 +11,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 from made_data import write_params, write_shards
 
 from gpt1.base.errors import UserError
 from gpt1.base.gpus import usable_gpus
+from gpt1.model.gpt import Decoder
+from gpt1.params.profile import compose
+from gpt1.params.schema import validate
 from gpt1.train.launch import decide, read_machine
+from gpt1.train.speed import rows_that_fit, token_bytes
 
 ROOT = Path(__file__).parents[1]
 TORCHRUN = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
@@ -69,6 +74,20 @@ def test_the_machine_is_read_from_env_files_and_the_environment_wins(monkeypatch
     machine = read_machine()
     assert (machine.device, machine.processes, machine.micro_batch_for(512)) == ("cpu", 2, 5)
     assert decide({}, 0, 1).micro_batch_for(512) == 8
+
+
+def test_rows_that_fit_a_gpu_by_hand():
+    network = Decoder(validate(compose("paper", ())).model, 40_478, torch.Generator())
+    layer = 30 * 768 + 4 * 3072 + 12 * 12 * 512
+    assert token_bytes(network) == 12 * layer == pytest.approx(1.31e6, rel=2e-3)
+    for gigabytes, rows, tokens, fitting in (
+        (85.5, 64, 512, 64),  # 43 GB in .9 x 85.5 - 5.2
+        (25.8, 64, 512, 16),  # 32 would be 21.4 GB in 18
+        (8.5, 64, 512, 2),
+        (25.8, 32, 4 * 512, 4),  # RACE
+        (25.8, 5, 20_000, 1),
+    ):
+        assert rows_that_fit(network, rows, tokens, 1e9 * gigabytes) == fitting
 
 
 @pytest.fixture

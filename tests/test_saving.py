@@ -179,7 +179,7 @@ def files_of_at_most(bytes_):
 
 def offer(writer, position):
     if writer.due():
-        writer.save(position)
+        writer.save(position, 1)
 
 
 def test_checkpoints_come_every_so_many_minutes(tmp_path):
@@ -196,7 +196,7 @@ def test_a_checkpoint_without_room_is_named_and_taken_when_there_is_room(tmp_pat
         for update in (1, 2, 3):
             with files_of_at_most(4000):
                 offer(writer, step(engine, update))
-        assert writer.save(Position(0, 0)) == "nothing to save yet"
+        assert writer.save(Position(0, 0), 1) == "nothing to save yet"
         assert not list(tmp_path.iterdir()), "a half-written checkpoint lies about"
         lines = capsys.readouterr().err.splitlines()
         for update, line in enumerate(lines, start=1):
@@ -205,8 +205,8 @@ def test_a_checkpoint_without_room_is_named_and_taken_when_there_is_room(tmp_pat
             assert line.endswith("; training goes on, next try in 0 min")
         assert len(lines) == 3
         with files_of_at_most(4000):
-            assert writer.save(Position(3, 3)).startswith("no checkpoint of it (")
-        assert writer.save(Position(3, 3)) == "checkpoint saved"
+            assert writer.save(Position(3, 3), 1).startswith("no checkpoint of it (")
+        assert writer.save(Position(3, 3), 1) == "checkpoint saved"
     assert checkpoints(tmp_path) == [3]
 
 

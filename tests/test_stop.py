@@ -3,15 +3,18 @@ and goes on as if undisturbed; updates that go wrong.
 """
 
 import os
+import re
 import signal
 import threading
 
 import numpy as np
 import pytest
+import torch
 from made_pretraining import BATCH, HELDOUT, UPDATES, Run, made_recipe
 from safetensors.numpy import load_file
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
 from gpt1.train import checkpoint
 
 
@@ -132,3 +135,26 @@ def test_a_heldout_loss_that_no_perplexity_holds_ends_the_run_too(tmp_path):
     run = Run(tmp_path, made_recipe().model_copy(update={"learning_rate": 30.0}))
     with pytest.raises(UserError, match=r"after update 3: expected finite .*_perplexity is inf"):
         run.go()
+
+
+def test_too_little_memory_halves_the_micro_batch_and_a_resumed_run_keeps_it(tmp_path, capsys):
+    """Torch's own error, raised by the test: a CPU has another for it."""
+
+    def at_most(rows):
+        def refuse(_call, windows_bt):
+            if torch.is_grad_enabled() and len(windows_bt) > rows:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+
+        return refuse
+
+    quick = made_recipe().model_copy(update={"checkpoint_minutes": 1e-9})
+    run = Run(tmp_path, quick, micro_batch=None)
+    outcome = run.go(at_most(2))
+    said = capsys.readouterr().err
+    assert re.findall(r"out of memory at update (\d+): (\d) rows", said) == [("1", "3"), ("1", "2")]
+    assert outcome.speed["micro_batch"] == "6, 3 from update 1, 2 from update 1"
+    assert read_json(max(tmp_path.glob("update-*")) / "state.json")["machine"]["micro_batch"] == 2
+    assert Run(tmp_path, quick, micro_batch=None).go().speed["micro_batch"] == "2"
+    assert "out of memory" not in capsys.readouterr().err
+    with pytest.raises(torch.OutOfMemoryError):
+        Run(tmp_path / "one row", quick).go(at_most(0))

@@ -1,5 +1,6 @@
 """`gpt1 estimate`."""
 
+from pathlib import Path
 from typing import Annotated
 
 from gpt1.commands.options import argument
@@ -7,7 +8,7 @@ from gpt1.commands.options import argument
 EXAMPLES = """
 Examples:
 
-    gpt1 estimate                 params.yaml as it is
+    gpt1 estimate                 what gpt1 run would train now
 
     gpt1 estimate paper
 
@@ -17,7 +18,8 @@ Examples:
 
 def estimate(
     name: Annotated[
-        str | None, argument("A profile in conf/; params.yaml as it is where none is named.")
+        str | None,
+        argument("A profile in conf/, all of it; where none is named what is out of date."),
     ] = None,
     overrides: Annotated[
         list[str] | None, argument("What differs, as key=value with dotted keys.")
@@ -26,8 +28,14 @@ def estimate(
     """Say what a run will take: updates, tokens, operations, hours on some GPUs, and room on the
     disk. Runs nothing.
     """
-    from gpt1.estimate import show
+    from gpt1.estimate import lines
     from gpt1.params.profile import requested
     from gpt1.params.schema import read_params, validate
 
-    show(validate(requested(name, overrides or [])) if name else read_params())
+    params = validate(requested(name, overrides or [])) if name else read_params()
+    stale = None
+    if not name and Path("dvc.yaml").is_file():
+        from flows.graph import read_graph
+
+        stale = [stage for stage, about in read_graph([]).items() if about.stale]
+    print(*lines(params, stale), sep="\n")

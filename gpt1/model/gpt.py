@@ -51,6 +51,7 @@ class Decoder(nn.Module):
 
     def __init__(self, sizes: Model, rows: int, generator: torch.Generator) -> None:
         super().__init__()
+        self.sizes = sizes
         self.tokens = nn.Parameter(torch.empty(rows, sizes.width))
         self.positions = nn.Parameter(torch.empty(sizes.context, sizes.width))
         with torch.device("meta"):  # nn.Linear's own random start would be drawn for nothing
@@ -75,7 +76,7 @@ class Decoder(nn.Module):
     @property
     def context(self) -> int:
         """Positions of the longest sequence."""
-        return self.positions.shape[0]
+        return self.sizes.context
 
     @torch.no_grad()
     def _draw(self, sizes: Model, generator: torch.Generator) -> None:

@@ -167,7 +167,7 @@ class Networks(Section):
     """The networks of a run."""
 
     pretrain: tuple[NetworkName, ...] = Field(min_length=1)
-    zero_shot: tuple[NetworkName, ...]
+    zero_shot: tuple[Literal["transformer", "lstm"], ...]  # no other keeps snapshots
 
 
 class Variant(Section):

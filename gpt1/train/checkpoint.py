@@ -204,9 +204,9 @@ class Saver:
         """Whether this process, the first one, wants a checkpoint."""
         return self.main and time.monotonic() - self.last_try >= self.seconds
 
-    def save(self, position: Position) -> str:
-        """Write the checkpoint of `position` if it is not there; all processes take part in giving
-        the state. Returns in words what there is.
+    def save(self, position: Position, micro_batch: int) -> str:
+        """Write the checkpoint of `position` if it is not there, with the rows of a micro-batch up
+        to then; all processes take part in giving the state. Returns in words what there is.
         """
         if not position.update:
             return "nothing to save yet"
@@ -214,7 +214,13 @@ class Saver:
         weights, moments = self.engine.state()
         if self.main and position.update != self.saved:
             try:
-                write_checkpoint(self.folder, position, (moments, weights), self.code, self.machine)
+                write_checkpoint(
+                    self.folder,
+                    position,
+                    (moments, weights),
+                    self.code,
+                    {**self.machine, "micro_batch": micro_batch},
+                )
             except OSError as error:
                 why = error.strerror or str(error)
                 print(

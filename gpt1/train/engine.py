@@ -57,7 +57,10 @@ class Engine:
         # clipping.
         norm = optim.clip_gradients(gradients, self.recipe.max_gradient_norm)
         optim.set_rates(self.optimizer, rates)
-        self.optimizer.step()
+        try:
+            self.optimizer.step()
+        except torch.OutOfMemoryError:  # smaller micro-batches would not help
+            raise MemoryError("a GPU has no room for Adam's averages") from None
         self.optimizer.zero_grad()
         return norm
 

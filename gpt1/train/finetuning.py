@@ -27,7 +27,6 @@ from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
 from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable, training_steps
 from gpt1.train.objectives import Finetuning
-from gpt1.train.speed import speed_up
 
 Logits = npt.NDArray[np.float32]
 
@@ -121,13 +120,14 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     training = Trainer(
         run.what,
         objective,
+        classifier.decoder,
         recipe,
         run.machine,
         seed=run.seed,
         updates=updates,
         warmup=recipe.warmup_fraction,
         row_tokens=row_tokens,
-        choices=speed_up(classifier.decoder, recipe, run.machine, 0),
+        compiled_tokens=0,
         select=partial(pad, train),
         curve=run.curve,
         report=report,

@@ -22,8 +22,9 @@ from gpt1.base.errors import UserError
 from gpt1.base.gpus import usable_gpus
 from gpt1.base.interrupts import end_with_parent
 
-# tokens that go through the network at once where GPT1_MICRO_BATCH is not set
-MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
+# tokens that go through the network at once where GPT1_MICRO_BATCH is not set; on a GPU those of
+# an evaluation, which keeps nothing (of a training: gpt1.train.speed.rows_that_fit)
+MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 16384}
 Value = TypeVar("Value", bool, str)
 
 

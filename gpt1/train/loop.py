@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from gpt1.base.errors import UserError
+from gpt1.model.lstm import Network
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
 from gpt1.train.batches import Batch, Integers, moved, shares
@@ -22,6 +23,7 @@ from gpt1.train.checkpoint import Checkpoint, restore
 from gpt1.train.engine import Engine, make_engine
 from gpt1.train.launch import Machine
 from gpt1.train.outputs import Curve, ProgressBar
+from gpt1.train.speed import rows_that_fit, speed_up
 
 Report = Callable[[int, Mapping[str, float]], None]
 Select = Callable[[Integers], Tensor | Batch]  # what the objective takes of these rows of the data
@@ -146,13 +148,16 @@ class Trainer:
     """A training of `updates` updates in this process, from checkpoint `state` if there is one.
 
     `what`: `<stage> <name>`, for the screen; `warmup` is a share of the updates, `row_tokens` the
-    most tokens of a row, `choices` what `speed_up` has chosen for the network.
+    most tokens of a row, `compiled_tokens` those of all rows of one length, for `speed_up`.
+    `micro_batch`, the rows that go through the network at once: GPT1_MICRO_BATCH, else what the
+    checkpoint was made with, else what fits.
     """
 
     def __init__(
         self,
         what: str,
         objective: nn.Module,
+        network: Network,
         recipe: Optimization,
         machine: Machine,
         *,
@@ -160,7 +165,7 @@ class Trainer:
         updates: int,
         warmup: float,
         row_tokens: int,
-        choices: dict[str, str],
+        compiled_tokens: int,
         select: Select,
         curve: Path,
         report: Report,
@@ -169,17 +174,36 @@ class Trainer:
         self.what, self.recipe, self.seed, self.report = what, recipe, seed, report
         self.updates, self.warmup, self.select = updates, warmup, select
         self.main, self.stop = machine.rank == 0, Stop()
+        self.choices = speed_up(network, recipe, machine, compiled_tokens)
         # Rows of a batch for one process, cut into micro-batches that fit its memory.
-        own = len(shares(np.arange(recipe.batch_size), 0, machine.processes, recipe.batch_size)[0])
-        self.micro_batch = min(machine.micro_batch_for(row_tokens), own)
+        own = -(-recipe.batch_size // machine.processes)
+        rows = machine.micro_batch or (state and state.drawn_by[1])
+        if not rows and machine.device == "cuda":
+            gpus = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
+            # of the smallest: all processes take as many micro-batches
+            rows = rows_that_fit(network, own, row_tokens, min(gpu.total_memory for gpu in gpus))
+        self.micro_batch = min(rows or machine.micro_batch_for(row_tokens), own)
+        self.rows = str(self.micro_batch)  # for a log
         self.engine = make_engine(objective, recipe, machine, -(-own // self.micro_batch))
-        self.choices = choices
         self.first, self.tokens, lines = 0, 0, 0
         if state is not None:
             restore(state, self.engine)
             self.first, lines = state.position
         self.curve = Curve(curve if self.main else None, lines)
         self.progress = ProgressBar(what, updates, self.first, self.main)
+
+    def halve(self, update: int) -> None:
+        """Have half as many rows go through the network at once, and drop the gradients of an
+        update that found too little memory.
+        """
+        self.engine.optimizer.zero_grad()
+        self.micro_batch = -(-self.micro_batch // 2)
+        self.rows += f", {self.micro_batch} from update {update}"
+        print(
+            f"{self.what}: out of memory at update {update}: {self.micro_batch} rows at a time from"
+            " here on, half as many; dropout draws other masks, and sums round otherwise",
+            file=sys.stderr,
+        )
 
     def log(self, step: Step, tokens: int) -> None:
         """Show an update on so many tokens, and put a point on the curve every log_updates."""
@@ -199,7 +223,7 @@ class Trainer:
         """How fast it went and what was chosen, for a log."""
         return {
             **self.choices,
-            "micro_batch": str(self.micro_batch),
+            "micro_batch": self.rows,
             "seconds": self.progress.seconds(),
             "tokens_per_second": self.progress.tokens_per_second(),
         }
@@ -216,23 +240,36 @@ def training_steps(
     """Take an update on each global batch, rows of the data; `due` says whether this process wants
     a checkpoint after the coming one.
 
-    Raises Interrupted where the run is to end, UserError at the first loss that is not finite.
+    Raises Interrupted where the run is to end, UserError at the first loss that is not finite,
+    torch.OutOfMemoryError where a single row is too much for the GPU, or for one of several.
     """
     engine, recipe = training.engine, training.recipe
     for update, rows in enumerate(batches, start=training.first + 1):
         # Before the update, all processes agree whether to stop and whether to save after it.
-        save = training.stop.check(engine, due())
-        # this process's share of the batch, in micro-batches
-        places = shares(np.arange(len(rows)), engine.rank, engine.processes, training.micro_batch)
-        micro_batches = [
-            MicroBatch(len(part) / len(rows), moved(training.select(rows[part]), engine.device))
-            for part in places
-        ]
-        # the step
+        save, values = training.stop.check(engine, due()), dict[str, float]()
         rates = optim.rates(recipe, update, training.updates, training.warmup)
-        values = take_update(
-            engine, micro_batches, recipe.dropout, training.seed, update, rates, training.stop
-        )
+        while not values:
+            try:
+                # this process's share of the batch, in micro-batches
+                micro_batches = [
+                    MicroBatch(len(part) / len(rows), moved(training.select(part), engine.device))
+                    for part in shares(rows, engine.rank, engine.processes, training.micro_batch)
+                ]
+                # the step
+                values = take_update(
+                    engine,
+                    micro_batches,
+                    recipe.dropout,
+                    training.seed,
+                    update,
+                    rates,
+                    training.stop,
+                )
+            except torch.OutOfMemoryError:
+                # a single row has no half, and other processes count on the number of parts
+                if engine.processes > 1 or training.micro_batch == 1:
+                    raise
+                training.halve(update)
         # A loss that is not finite names its rows: with them the update can be repeated by hand.
         shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist())) + ", …" * (len(rows) > SHOWN_ROWS)
         check_finite(values, f"{training.what}: update {update} (rows {shown} of the data)")

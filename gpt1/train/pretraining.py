@@ -33,7 +33,6 @@ from gpt1.train.loop import (
 )
 from gpt1.train.objectives import Pretraining
 from gpt1.train.schedules import snapshot_updates
-from gpt1.train.speed import speed_up
 
 LARGEST_NATS = math.log(sys.float_info.max)
 
@@ -113,35 +112,36 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     checkpoint was made by other code, where there is no room for curve or snapshots.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
+    kind = run.description.kind
     state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
     tokens = recipe.batch_size * network.context  # of an update
     training = Trainer(
-        f"pretrain {run.description.kind}/seed-{run.seed}",
+        f"pretrain {kind}/seed-{run.seed}",
         Pretraining(network, recipe.precision),
+        network,
         recipe,
         run.machine,
         seed=run.seed,
         updates=updates,
         warmup=recipe.warmup_updates / updates,
         row_tokens=network.context,
-        choices=speed_up(network, recipe, run.machine, updates * tokens),
+        compiled_tokens=updates * tokens,
         select=lambda starts: torch.from_numpy(corpus.windows(starts)),
         curve=run.folder / "curve.jsonl",
         report=report,
         state=state,
     )
     if state and training.main:
-        say_where_it_goes_on(training, state, run.machine.processes)
+        say_where_it_goes_on(training, state)
     training.tokens = training.first * tokens
-    snapshots = run.folder / "snapshots"
+    (snapshots := run.folder / "snapshots").mkdir(parents=True, exist_ok=True)
     # Evenly over the logarithm of updates: Figure 2, right, is drawn over that.
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
-    machine = facts(run.machine) | training.choices | {"micro_batch": training.micro_batch}
     saver = Saver(
         training.engine,
         run.folder,
         run.code,
-        machine,
+        facts(run.machine) | training.choices,
         recipe.checkpoint_minutes,
         training.first,
     )
@@ -162,18 +162,18 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             batches = map(corpus.starts, range(done.update + 1, updates + 1))
             for step in training_steps(training, batches, saver.due):
                 training.log(step, tokens)
-                if step.update in snapshots_at and training.main:
+                if training.main and step.update in snapshots_at and kind != "lstm_equal":
                     path = snapshots / f"{step.update:08d}.safetensors"
                     save_weights(path, network, run.description)
                 # The position before the evaluation: its lines on the curve are not of the
                 # checkpoint.
                 done = Position(step.update, training.curve.lines)
                 if step.save and step.update < updates:
-                    saver.save(done)
+                    saver.save(done, training.micro_batch)
                 evaluate(step.update)
             training.stop.check(training.engine)  # asked for in the last evaluation
         except Interrupted:
-            saved = saver.save(done)
+            saved = saver.save(done, training.micro_batch)
             training.stop.end(
                 training.engine,
                 f"interrupted at update {done.update} of {updates}, what came after it is dropped:"
@@ -197,10 +197,10 @@ def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
         ) from None
 
 
-def say_where_it_goes_on(training: Trainer, state: Checkpoint, processes: int) -> None:
+def say_where_it_goes_on(training: Trainer, state: Checkpoint) -> None:
     """Name the checkpoint's update, and other dropout masks than those of one run, on stderr."""
     line = f"going on from the checkpoint of update {training.first}"
-    now = processes, training.micro_batch
+    now = training.engine.processes, training.micro_batch
     if training.recipe.dropout and state.drawn_by != now:
         line += (
             "; dropout draws other masks from here on: processes and rows of a micro-batch are"

@@ -1,5 +1,5 @@
 """What makes a network fast on a machine and leaves its results alone: compiled blocks, fused
-attention; by name, for the record.
+attention, by name, for the record; rows at once that a GPU's memory holds.
 """
 
 import os
@@ -8,9 +8,10 @@ import shutil
 import torch
 
 from gpt1.model.gpt import Decoder
-from gpt1.model.lstm import Network
+from gpt1.model.lstm import Lstm, Network
 from gpt1.params.schema import Optimization
 from gpt1.train.launch import Machine
+from gpt1.train.losses import OTHER_BLOCKS
 from gpt1.train.precision import arithmetic, native_amx
 
 FLOP_A_PARAMETER = 6  # and token: forward and backward (Kaplan et al. 2020)
@@ -18,6 +19,9 @@ FLOP_A_PARAMETER = 6  # and token: forward and backward (Kaplan et al. 2020)
 # of the time where there is a unit for products of bfloat16 matrices, so that most of a step is
 # what lies between them. Elsewhere compiled blocks take 1.3 to 1.5 times as long.
 COMPILING_PAYS_FLOP = {"cpu": 1e14, "cuda": 2e16}
+LSTM_BYTES = 40  # that a step keeps of a unit and token: ten numbers, by reading
+TRAINED_BYTES, LOGIT_BYTES = 16, 10  # a parameter, its gradient, Adam's averages; bf16, fp32 twice
+USABLE = 0.9  # of a GPU's memory: CUDA itself, and what lies unused between tensors
 
 
 def speed_up(
@@ -29,15 +33,44 @@ def speed_up(
     Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE chooses otherwise.
     """
     products = arithmetic(torch.device(machine.device), recipe.precision)
-    fused = machine.device == "cuda" and isinstance(network, Decoder)
-    compiled = isinstance(network, Decoder) and worth_compiling(network, products, machine, tokens)
+    compiled = fused = False
     if isinstance(network, Decoder):
+        compiled = worth_compiling(network, products, machine, tokens)
+        fused = machine.device == "cuda"
         network.speed_up(compiled, fused)
     return {
         "arithmetic": products,
         "compiled": "blocks" if compiled else "no",
         "attention": "torch's fused" if fused else "plain",
     }
+
+
+def token_bytes(network: Network) -> int:
+    """Bytes that a training step keeps of a token, in a row as long as the context, in bf16 with
+    dropout.
+
+    Counted by torch's saved_tensors_hooks on a CPU: 1.31 MB at the paper's sizes, of which .94 are
+    attention written out. Torch's fused kernels do not keep that, but no GPU has shown yet how much
+    they do, so the larger number holds.
+    """
+    if isinstance(network, Lstm):
+        return LSTM_BYTES * network.recurrent.hidden_size
+    sizes = network.sizes
+    return sizes.layers * (
+        30 * sizes.width + 4 * sizes.feed_forward + 12 * sizes.heads * sizes.context
+    )
+
+
+def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: float) -> int:
+    """`rows` of so many tokens, halved until a training step of them fits a GPU's total memory; at
+    least one.
+    """
+    size = sum(part.numel() for part in network.parameters())
+    logits = OTHER_BLOCKS.rows * len(network.tokens)
+    room = USABLE * memory_bytes - TRAINED_BYTES * size - LOGIT_BYTES * logits
+    while rows > 1 and rows * row_tokens * token_bytes(network) > room:
+        rows = -(-rows // 2)
+    return rows
 
 
 def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: int) -> bool:
