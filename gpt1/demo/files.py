@@ -43,7 +43,8 @@ SIZES = {  # rows of train, dev and test; where the official test has no labels 
 }
 # which words of a meaning rows may take: of SST-2 every other one in training, else all
 EVERY, WORDS = slice(None), {"sst2": slice(0, None, 2)}
-MATCHED = ("story", "story", "report", "story", "story", "letter")
+# as often: of four stories in six one pre-training had 72 on MNLI-mm, not 90
+MATCHED = ("story", "report", "letter")
 MISMATCHED = ("talk", "diary", "notice")
 MISMATCHED_SEED = 1_000_003  # added to the seed
 
