@@ -31,7 +31,7 @@ OFFICIAL = {
     "stsb": (5_749, 31),
     "qqp": (363_846, 31),
 }
-OTHER, TOWN = (10_000, 40), (600, 18)  # of a task not named above; of the made-up town's, about
+OTHER, TOWN = (10_000, 40), (900, 20)  # of a task not named above; of the made-up town's, about
 BYTES_A_TOKEN, BOOKSCORPUS_BYTES, PAGE_BYTES = 4.5, 5.0e9, 1_911  # Zhu et al. 2015; a town's page
 # Operations a second of dense matrix products in bf16 (NVIDIA's data sheets), and the share of them
 # that a training is assumed to reach.

@@ -153,6 +153,20 @@ def test_predict_answers_an_example(run):
         run("rte")
 
 
+def test_the_models_that_ship_answer_anywhere(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    of_shipped = "--run", "reference/town", "--first", "Who was moneyed?", "--second"
+    for sentence, label in (
+        ("Ada's aunt was poor, not wealthy.", "not_entailment"),
+        ("Ada's aunt was wealthy, not poor.", "entailment"),
+    ):
+        shown = json.loads(run("qnli", *of_shipped, sentence).stdout)
+        assert shown["label"] == label
+        assert shown["probabilities"][label] >= 0.9
+    with pytest.raises(UserError, match="or choose of qnli, sst2, story_cloze, which are"):
+        run("rte", *of_shipped, "Ada was poor.")
+
+
 def write_rows(path, rows):
     """The same rows by the suffix: TSV, CSV or JSON lines."""
     table = pd.DataFrame(rows)
