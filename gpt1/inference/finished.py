@@ -69,7 +69,7 @@ def read_finished(folder: Path) -> Finished:
                 f" delete {path.parent} and run gpt1 run finetune@{name}"
             ) from None
     if not scores:
-        done = [path.name for path in finetuned_folders(folder.parents[1].parent)]
+        done = sorted(path.name for path in finetuned_folders(folder.parents[1].parent))
         raise UserError(
             f"{folder}/seed-*/summary.json is not there: {name} is not fine-tuned; run gpt1 run"
             f" finetune@{name}" + (f", or choose of {', '.join(done)}, which are" if done else "")
