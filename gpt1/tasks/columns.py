@@ -1,5 +1,5 @@
 """Files of columns to examples: tab-separated rows, CSV, JSON lines, and Hugging Face exports as
-parquet and arrow too, whose label integers are checked by what they say.
+parquet too, whose label integers are checked by what they say.
 """
 
 import re
