@@ -1,9 +1,10 @@
 """The pages of tasks and data: what gpt1/tasks/table.py, gpt1/sources/table.py and addresses.py know."""
 
+import math
 from urllib.parse import urlsplit
 
 from gpt1.estimate import OFFICIAL
-from gpt1.sources.addresses import DOWNLOADS
+from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, HubFiles, book_files
 from gpt1.sources.table import SOURCES, Source
 from gpt1.tasks.table import TASKS, Task
 
@@ -73,11 +74,10 @@ def _source(source: Source, title: str) -> str:
         forms.append(f"{', '.join(f'`{every}`' for every in source.every)}, in any sub-folders")
     if any(layout.exported for layout in source.layouts):
         forms.append("an export")
-    way = source.how_to_get.replace(f" into data/raw/{source.name} (the zip, or what it holds)", "")
     folders = ", ".join(f"`{name}`" for name in source.folders)
     return (
-        f"### {title}\n\n- Files: {'; **or** '.join(forms)}.\n- Folder: `data/raw/{source.name}/`;"
-        f" `--data` finds {folders}.\n- How to get it: {_linked(way.removeprefix('put '))}.\n- Licence:"
+        f"### {title}\n\n- Files: {'; **or** '.join(forms)}.\n- Folders"
+        f" that `--data` finds: {folders}.\n- From: {_linked('; '.join(filter(None, (source.origin, source.how_to_get))))}.\n- Licence:"
         f" {source.licence}.\n"
     )
 
@@ -96,13 +96,24 @@ def _linked(text: str) -> str:
 
 
 def downloads() -> str:
-    """A row a source: files, bytes where they are published, host, who published the checksums."""
-    rows = ["| source | files | bytes | from | checksums by |", "|---|---|---:|---|---|"]
-    for name, remotes in DOWNLOADS.items():
-        files = ", ".join(remote.name for remote in remotes[:3]) + ", …" * (len(remotes) > 3)
-        known = all(remote.bytes_ for remote in remotes)
-        size = f"{sum(remote.bytes_ or 0 for remote in remotes):,}" if known else "-"
-        hosts = ", ".join(sorted({urlsplit(remote.address).netloc for remote in remotes}))
-        by = remotes[0].publisher.partition(",")[0]
-        rows.append(f"| `{name}` | {files} | {size} | {hosts} | {by} |")
-    return "\n".join(rows)
+    """A row for all sources of one place: their names, some files, the place."""
+    names: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
+    books = {f"books, {name}": book_files(name, "main", math.inf) for name in BOOK_SETS}
+    for name, origin in (DOWNLOADS | books).items():
+        if isinstance(origin, HubFiles):
+            place = f"Hub, {origin.repository}"
+            place += f", commit {origin.revision[:7]}" * (origin.revision != "main")
+        else:
+            place = str(urlsplit(min(origin)).netloc)
+        names.setdefault(place, []).append(name)
+        of_one = origin.patterns if isinstance(origin, HubFiles) else origin
+        files.setdefault(place, []).extend(
+            path if "*" in path else path.rpartition("/")[2] for path in of_one
+        )
+    rows = [
+        f"| {', '.join(names[place])} | {', '.join(files[place][:2])}{', …' * (len(files[place]) > 2)} |"
+        f" {place} |"
+        for place in names
+    ]
+    return "\n".join(["| source | files | from |", "|---|---|---|", *rows])

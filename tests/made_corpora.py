@@ -41,12 +41,6 @@ def write_parquet(path: Path, texts: list[str | None], field: str = "text") -> N
     )
 
 
-def write_arrow(path: Path, texts: list[str | None], field: str = "text") -> None:
-    table = pa.table({"id": list(range(len(texts))), field: texts})
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=2)
-
-
 def in_two(data: bytes) -> bytes:
     """Two Zstandard frames, as pzstd and cat make them."""
     return zstandard(data[:9]) + zstandard(data[9:])
@@ -57,5 +51,4 @@ FORMS: dict[str, Callable[..., None]] = {
     "a.jsonl.gz": lambda path, texts, field="text": write_jsonl(path, texts, field, gzip.compress),
     "a.jsonl.zst": lambda path, texts, field="text": write_jsonl(path, texts, field, in_two),
     "a.parquet": write_parquet,
-    "a.arrow": write_arrow,
 }

@@ -89,25 +89,6 @@ def as_parquet(
             parquet.write_table(table.slice(part * size, size), path)
 
 
-def as_arrow(folder: Path, tables: Tables, classes: Classes) -> None:
-    """As save_to_disk writes: what the columns hold stands in dataset_info.json, and not in the
-    table, as older versions did.
-    """
-    for split, columns in tables.items():
-        place = folder / split
-        place.mkdir(parents=True)
-        table = table_of(columns, classes).replace_schema_metadata(None)
-        half = len(table) // 2
-        for number, part in enumerate((table.slice(0, half), table.slice(half))):
-            path = str(place / f"data-{number:05d}-of-00002.arrow")
-            with pa.OSFile(path, "wb") as file, pa.ipc.new_stream(file, part.schema) as stream:
-                stream.write_table(part, max_chunksize=4)
-        info = {"features": class_labels(classes)}
-        (place / "dataset_info.json").write_text(json.dumps(info))
-        (place / "state.json").write_text("{}")
-    (folder / "dataset_dict.json").write_text(json.dumps({"splits": list(tables)}))
-
-
 def as_lines(folder: Path, tables: Tables, classes: Classes) -> None:
     """JSON lines, which say nothing of what their integers mean."""
     for split, columns in tables.items():
@@ -120,6 +101,5 @@ EXPORTS: dict[str, Callable[[Path, Tables, Classes], None]] = {
     "converted parquet": partial(
         as_parquet, name="default/{split}/{part:04d}.parquet"
     ),  # the hub's
-    "arrow": as_arrow,
     "jsonl": as_lines,
 }

@@ -215,7 +215,7 @@ SURFACES = (
     Surface("zip", partial(write_archive, "zip"), partial(read_archive, "cola.zip")),
     Surface("tar.gz", partial(write_archive, "gztar"), partial(read_archive, "cola.tar.gz")),
     *map(task_surface, ORIGINALS),
-    *(task_surface("snli", form) for form in ("parquet", "arrow", "jsonl")),
+    *(task_surface("snli", form) for form in ("parquet", "jsonl")),
     Surface("text", write_text, read_text),
     Surface("vocabulary", lambda: vocabulary().save(Path(), {}), read_vocabulary),
     Surface("shards", lambda: made_data.write_shards(Path("shard")), read_shards),

@@ -20,7 +20,7 @@ def write_corpus() -> None:
     put("books/b.txt", text.encode("utf-16"))
     put("books/c.txt.gz", gzip.compress(text.encode(), mtime=0))
     put("books/d.txt.zst", zstandard(text.encode()))
-    for name in ("e.jsonl", "f.parquet", "g.arrow"):
+    for name in ("e.jsonl", "f.parquet"):
         FORMS[f"a.{name.partition('.')[2]}"](Path("books", name), rows)
 
 

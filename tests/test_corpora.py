@@ -1,9 +1,8 @@
-"""Corpora in every form that people have them: packed books, .jsonl, .parquet, .arrow, PG-19's and
+"""Corpora in every form that people have them: packed books, .jsonl, .parquet, PG-19's and
 Project Gutenberg's layouts.
 """
 
 import gzip
-from contextlib import nullcontext
 
 import pyarrow as pa
 import pytest
@@ -15,7 +14,7 @@ from gpt1.base.errors import UserError
 from gpt1.corpus import documents, files
 from gpt1.corpus.documents import batches
 from gpt1.corpus.files import list_corpus
-from gpt1.corpus.inspection import body, inspect, read_book, recognised, refuse_wrong_name
+from gpt1.corpus.inspection import body, inspect, read_book
 
 LONG = "A long story. " * 10_000
 TEXTS = ["One two.\nThree", "", "four “five”", "six  "]
@@ -55,11 +54,11 @@ def test_a_packed_book_is_the_book(tmp_path, suffix, codec, monkeypatch):
 
 
 def test_what_is_no_file_of_a_corpus_is_left(tmp_path):
-    left = "b.csv c.txt.bz2 d.parquet.gz e.json metadata.csv data/cache-1f.arrow"
-    put_files(tmp_path, dict.fromkeys([*left.split(), "a.txt", "data/data-0.arrow"], "x"))
+    left = "b.csv c.txt.bz2 d.parquet.gz e.json metadata.csv data/data-0.arrow"
+    put_files(tmp_path, dict.fromkeys([*left.split(), "a.txt", "data/0.parquet"], "x"))
     assert [(file.name, file.form) for file in list_corpus(tmp_path)] == [
         ("a.txt", "text"),
-        ("data/data-0.arrow", "arrow"),
+        ("data/0.parquet", "parquet"),
     ]
     (tmp_path / "a.txt.gz").write_bytes(b"")
     with pytest.raises(UserError, match=r"a\.txt and a\.txt\.gz"):
@@ -76,9 +75,8 @@ def test_a_file_cut_short_is_named(tmp_path, name):
         texts_of(path)
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_a_table_without_the_column_names_those_of_texts(tmp_path, name):
-    FORMS[name](tmp_path / name, TEXTS, "story")
+def test_a_table_without_the_column_names_those_of_texts(tmp_path):
+    FORMS[name := "a.parquet"](tmp_path / name, TEXTS, "story")
     line = r"expected a column 'text' of texts, found 'story'; .* clean\.text_field=COLUMN"
     with pytest.raises(UserError, match=line):
         texts_of(tmp_path / name)
@@ -147,23 +145,3 @@ def test_gutenbergs_licence(tmp_path, text, expected, licensed):
         assert "".join(read_book(book, found)) == expected
         stripped = width * (len(text) - len(expected) + len(found.spans) - 1)
         assert (found.licensed, found.stripped) == (licensed, stripped)
-
-
-@pytest.mark.parametrize(
-    ("books", "kind"),
-    [
-        ({"train/10.txt": "a", "train/7.txt": "b", "test/9.txt": "c"}, "PG-19"),
-        ({"train/10.txt": "a", "validation/x.txt": "b"}, ""),
-        ({"1.txt": f"{HEADER}a", "2.txt": f"{HEADER}b", "3.txt": "c"}, "Project Gutenberg"),
-        ({"1.txt": f"{HEADER}a", "2.txt": "b", "3.txt": "c"}, ""),
-    ],
-)
-def test_what_a_corpus_is_recognised_as(tmp_path, books, kind):
-    put_files(tmp_path, books)
-    found = [inspect(book) for book in list_corpus(tmp_path)]
-    assert (recognised(found, 0), recognised(found, 1)) == (kind, "")
-    refuse_wrong_name("my novels", kind)
-    for name in ("BooksCorpus", "Toronto Book Corpus", "bookcorpus (mine)"):
-        line = rf"recognised as {kind}; .* gpt1 profile PROFILE 'clean\.corpus_name={kind}'"
-        with pytest.raises(UserError, match=line) if kind else nullcontext():
-            refuse_wrong_name(name, kind)

@@ -40,7 +40,7 @@ def mixed_corpus(folder):
     packed = {"packed.txt": [say(20)]}
     (source / "packed.txt.gz").write_bytes(gzip.compress(packed["packed.txt"][0].encode()))
     many = {}
-    for name in ("a.jsonl.zst", "b.parquet", "c.arrow"):
+    for name in ("a.jsonl.zst", "b.parquet", "c.jsonl"):
         texts: list[str | None] = [say(generator.randint(1, 3)) for _ in range(150)]
         texts[7] = ""
         texts[11] = say(60)
@@ -103,7 +103,7 @@ def test_documents_are_counted(mixed, cleaner):
     assert counts["totals"]["words"] == sum(
         row["words"] for kind in ("books", "documents") for row in counts[kind].values()
     )
-    assert list(counts["documents"]) == ["a.jsonl", "b.parquet", "c.arrow"]
+    assert list(counts["documents"]) == ["a.jsonl", "b.parquet", "c.jsonl"]
     for name in counts["documents"]:
         written = (folder / "data/clean/documents" / name).read_text(encoding="utf-8")
         expected = [" ".join(cleaner.words(text)) for text in texts[name]]

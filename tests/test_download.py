@@ -1,134 +1,252 @@
-"""Downloads from a server that misbehaves on purpose: nothing half-written is taken for whole, one
-line says what was the matter.
-"""
+"""Downloads from a hub on 127.0.0.1: the four roads to real data, and what is said where one fails."""
 
-import hashlib
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-from misbehaving_server import File, hang_up, serving, status
+from local_hub import COMMIT, serving
+from made_corpora import write_parquet
+from made_data import put_files
+from made_forms import MADE
+from made_models import authors_shapes, vocabulary, write_authors
 
-from gpt1.base.errors import TemporaryError, UserError
-from gpt1.sources import download
-from gpt1.sources.addresses import Remote
+from gpt1.base.errors import UserError
+from gpt1.base.files import read_json
+from gpt1.corpus.bpe import AUTHORS_FILES
+from gpt1.corpus.documents import refuse_short
+from gpt1.exchange import authors
+from gpt1.params.data import compose_profile, download_sources
+from gpt1.params.profile import requested
+from gpt1.params.schema import read_params
+from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, HubFiles, book_files
+from gpt1.sources.find import find_files
+from gpt1.sources.table import SOURCES
+from gpt1.stages import acquire
+from gpt1.tasks.table import TASKS
 
-BODY = bytes(range(256)) * 40
-GOOD = File(BODY)
-CUT = replace(GOOD, cut_after=5000)
-PAGE = File(b"<!DOCTYPE html><title>Please log in</title>")
+ROOT = Path(__file__).parents[1]
+GLUE = DOWNLOADS["rte"].revision
+BOOKS = "emozilla/pg19/data/train-{:05d}-of-00002-{}.parquet"
+CODE = """
+import sys
+from pathlib import Path
+from gpt1.cli import main
+from gpt1.sources.addresses import DOWNLOADS
+from gpt1.sources.download import checksum
+where, root = sys.argv.pop(1), Path(sys.argv.pop(1))
+for name, origin in DOWNLOADS.items():
+    if isinstance(origin, dict):
+        files = [root / "files" / Path(address).name for address in origin]
+        DOWNLOADS[name] = {f"{where}/{file.name}": checksum(file, 40) for file in files if file.exists()}
+DOWNLOADS["scitail"] = {f"{where}/SciTailV1.1.zip": "0" * 64}
+main()
+"""
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("GPT1_CACHE", str(tmp_path))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("GPT1_OFFLINE", raising=False)
-    monkeypatch.setattr(download, "CHUNK_BYTES", 100)
-    monkeypatch.setattr(download, "FIRST_WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(download, "TIMEOUT_SECONDS", (2, 0.5))
-    return tmp_path / "downloads/snli"
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    root = tmp_path_factory.mktemp("hub")
+    for name in ("rte", "cola", "mrpc"):
+        MADE[name].forms["parquet"](root / "nyu-mll/glue" / name)
+    MADE["mnli"].forms["parquet"](root / "nyu-mll/glue/mnli")
+    (root / "nyu-mll/glue/mnli/ax").rename(root / "nyu-mll/glue/ax")
+    MADE["race"].forms["all and levels"](root / "ehovy/race")
+    (root / BOOKS).parent.mkdir(parents=True)
+    for part in range(2):
+        write_parquet(root / BOOKS.format(part, "1a" * 8), [f"The book {part} is long. " * 90] * 3)
+    MADE["stsb"].forms["original"](root / "files/stsb")
+    shutil.make_archive(str(root / "files/Stsbenchmark"), "gztar", root / "files/stsb")
+    put_files(root / "files", {"SciTailV1.1.zip": "a web page"})
+    write_authors(root / "files", authors_shapes(8, 64, 1, 128, vocabulary().size), vocabulary())
+    with serving(root, {GLUE, DOWNLOADS["race"].revision}) as server:
+        yield server
 
 
-CHECKSUMS = {
-    "sha256": hashlib.sha256(BODY),
-    "md5": hashlib.md5(BODY),
-    "git": hashlib.sha1(b"blob %d\0" % len(BODY) + BODY),
-}
+@pytest.fixture
+def checkout(tmp_path, monkeypatch, hub):
+    """A folder with the profiles, and an empty home."""
+    for name in ("conf", "dvc.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    hub.cut = None
+    return tmp_path
 
 
-def fetch(server, kind="sha256", bytes_=None, most=10**6):
-    checksum = CHECKSUMS[kind].hexdigest()
-    remote = Remote(server.address(), kind, checksum, "a page of theirs", bytes_)
-    return download.fetch("snli", remote, most)
+def profile(hub, *words, status=0, **settings):
+    """What `gpt1 profile` says, and its status."""
+    kept = {
+        k: v for k, v in os.environ.items() if not k.startswith("HF_") and "proxy" not in k.lower()
+    }
+    own = {"HF_HOME": str(Path.cwd() / "home"), "HF_ENDPOINT": hub.address, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, hub.address, hub.root, "profile", *words],
+        env=kept | own | settings,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+    return done.stdout + done.stderr
+
+
+SMALL = ("small", "--tasks", "rte,mnli,mrpc,stsb", "--download", "all")
+
+
+@pytest.mark.slow
+def test_from_an_empty_home_to_official_files(checkout, hub):
+    said = profile(hub, *SMALL)
+    assert "to download: stsb, 0.00 MB, from 127.0.0.1:" in said
+    assert "licence: CC BY-SA 4.0" in said
+    assert "next: gpt1 run\n" in said
+    params = read_params()
+    assert set(params.tasks) == {"rte", "mnli", "mrpc", "stsb"}
+    assert params.clean.corpus_name == "1 of 23 files of PG-19"
+    assert [path.name for path in Path("data/raw/books/data").iterdir()] == [
+        Path(BOOKS.format(0, "1a" * 8)).name
+    ]
+    for name in ("rte", "mnli", "mrpc", "stsb", "books"):
+        acquire.main(name)
+    folder = Path("data/acquire/tasks/mnli")
+    assert (folder / "ax/test-00000-of-00001.parquet").is_file()
+    assert read_json(folder / "manifest.json")["downloaded"]["commit"] == GLUE
+    link = next(Path("data/raw/rte/rte").glob("train*"))
+    assert link.resolve().is_relative_to(checkout / "home/hub"), "nothing lies twice"
+
+    # offline, from the cache, in another clone; then a damaged file there
+    shutil.rmtree("data/raw")
+    assert "rte: from the Hub's cache" in profile(
+        hub, "small", "--download", "rte,books", HF_HUB_OFFLINE="1"
+    )
+    blob = link.resolve()
+    blob.write_bytes(bytes(len(whole := blob.read_bytes())))
+    assert "kept: data/raw/rte" in profile(hub, "small", "--download", "rte")
+    shutil.rmtree("data/raw/rte")
+    said = profile(hub, "small", "--download", "rte", status=75)
+    assert "was damaged in the Hub's cache, and is removed there" in said
+    profile(hub, "small", "--download", "rte")
+    assert link.read_bytes() == whole, "it came anew"
+    assert "stsb did not come (OSError: HF_HUB_OFFLINE is set)" in profile(
+        hub, "small", "--download", "stsb", HF_HUB_OFFLINE="1", status=75
+    )
+
+
+@pytest.mark.slow
+def test_terms_are_shown_and_accepted_by_name(checkout, hub):
+    words = ("small", "--tasks", "race", "--download", "race", "--books", f"pg19@{COMMIT}")
+    said = profile(hub, *words, status=2)
+    assert "race: RACE may be used for non-commercial research only" in said
+    assert "left out: race; to accept its terms: --accept race\n" in said
+    profile(hub, *words, "--accept", "race")
+    assert "race" in read_params().tasks
+    acquire.main("race")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "cut", "line"),
+    [
+        ("--download qnli", None, "qnli did not come (FileNotFoundError: datasets/nyu-mll/glue@"),
+        (
+            "--download snli",
+            None,
+            "/plain_text/* (repository not found)); by hand: hf download stanfordnlp/snli",
+        ),
+        ("--books pg19@" + "f" * 40, None, "(revision not found)); by hand: hf download emozilla/"),
+        ("--download cola", 900, "cola did not come (RemoteProtocolError: peer closed connection"),
+        ("--download stsb", 90, "stsb did not come (ChunkedEncodingError"),
+        ("--download scitail", None, "scitail did not come (OSError: expected the checksum"),
+    ],
+)
+def test_a_download_in_vain_is_one_line(checkout, hub, words, cut, line):
+    hub.cut = cut
+    said = profile(hub, "small", *words.split(), status=75)
+    assert line in said
+    name = words.split()[1].partition("@")[0].replace("pg19", "books")
+    last = said.splitlines()[-1]
+    assert last.startswith(f"error: did not come: {name}; run the same command again, or go on")
+    assert not Path("params.yaml").exists()
+    assert not [path for path in Path("data/raw").glob("*") if path.is_dir()]
+
+
+@pytest.mark.slow
+def test_without_a_network_each_source_has_a_line_within_ten_seconds(checkout, hub):
+    said = profile(hub, *SMALL, status=75, HF_ENDPOINT="http://127.0.0.1:9")
+    assert "Retrying" not in said, "which takes half a minute"
+    lines = re.findall(r"^(\w+) did not come \(ConnectError", said, re.M)
+    assert set(lines) == {"mnli", "rte", "mrpc", "books"}
+    assert "error: did not come: mnli, rte, mrpc, books; run the same command again" in said
+
+
+@pytest.mark.slow
+def test_official_needs_no_books_and_imports_what_came(checkout, hub):
+    sizes = ["context=8", "width=64", "heads=1", "layers=1", "feed_forward=128"]
+    words = [f"model.{size}" for size in sizes] + ["transfer.mnli.layers=null"]
+    said = profile(hub, "official", *words, "--tasks", "rte", "--download", "all")
+    assert "left out: the perplexity of the weights" in said
+    assert find_files(SOURCES["official"], Path("data/raw/official")) is not None
+    params = read_params()
+    assert (params.sources["books"].folder, params.clean.corpus_name) == ("none", "no books")
+
+
+def test_as_many_books_as_are_read_once():
+    counts = {
+        tokens: len(book_files("pg19", "main", tokens).patterns) for tokens in (0, 1.8e7, 6.6e8)
+    }
+    assert counts == {0: 1, 1.8e7: 1, 6.6e8: 7}, "of 23 files of some 104 million tokens"
+    assert book_files("pg19", "main", float("inf")).patterns == ("data/train-*",)
+    assert {book_files(name, "main", 1e12).title for name in BOOK_SETS} == {
+        "PG-19",
+        "BookCorpusOpen",
+    }
 
 
 @pytest.mark.parametrize(
-    ("script", "ranges"),
+    ("names", "books", "line"),
     [
-        ([GOOD], [None]),
-        ([CUT, GOOD], [None, "bytes=5000-"]),
-        ([replace(CUT, ranges=False), replace(GOOD, ranges=False)], [None, "bytes=5000-"]),
-        ([replace(GOOD, cut_after=100, stalls=True), GOOD], [None, "bytes=100-"]),
-        ([status(503), status(429), GOOD], [None] * 3),
+        (["snil"], None, "--download snil: expected all, or some of "),
+        (["story_cloze"], None, "--download story_cloze: expected all, or some of "),
+        ([], "gutenberg", "--books gutenberg: expected one of pg19, bookcorpusopen"),
     ],
 )
-def test_a_file_comes_whole(cache, script, ranges):
-    with serving(*script) as server:
-        place = fetch(server)
-        assert place == cache / "file.zip"
-        assert place.read_bytes() == BODY
-        assert server.ranges == ranges
-        assert fetch(server) == place
-        assert server.ranges == ranges, "the second time from the cache"
+def test_what_cannot_be_downloaded_is_named(checkout, names, books, line):
+    with pytest.raises(UserError, match=line):
+        download_sources(requested("small", []), names, books, [])
 
 
-@pytest.mark.parametrize("kind", ["sha256", "md5", "git"])
-def test_every_kind_of_checksum_is_looked_at(cache, kind):
-    with serving(GOOD) as server:
-        assert fetch(server, kind).read_bytes() == BODY
-    (cache / "file.zip").unlink()
-    with (
-        serving(File(BODY[::-1])) as server,
-        pytest.raises(UserError, match=rf"expected {kind} \w+, .* a page of theirs, found"),
+def test_what_is_there_is_never_taken_for_a_download(checkout, monkeypatch):
+    put_files(
+        "data/raw", {"books/one.txt": "A book.\n", "rte/train.tsv": "", "BooksCorpus/a.txt": ""}
+    )
+    with pytest.raises(UserError, match=r"clean\.corpus_name=BooksCorpus: expected"):
+        compose_profile("small", ["clean.corpus_name=BooksCorpus"], None)
+    shutil.rmtree("data/raw/books")
+    Path("data/raw/books").symlink_to("BooksCorpus")
+    compose_profile("small", ["clean.corpus_name=BooksCorpus"], ["rte"])
+    assert read_params().clean.corpus_name == "BooksCorpus"
+
+
+def test_sentences_are_no_corpus(tmp_path):
+    write_parquet(tmp_path / "train.parquet", ["usually , he would be tearing around ."] * 50)
+    with pytest.raises(
+        UserError, match=r"as long as model\.context, 64 tokens, found a median of 8"
     ):
-        fetch(server, kind)
+        refuse_short(tmp_path, "text", 64)
+    refuse_short(tmp_path, "text", 8)
 
 
-def test_what_is_not_the_file_is_put_aside_and_the_next_try_begins_anew(cache):
-    with serving(PAGE, GOOD) as server:
-        with pytest.raises(UserError, match=r"file\.zip\.other: .*a web page"):
-            fetch(server)
-        assert (cache / "file.zip.other").read_bytes() == PAGE.body
-        assert fetch(server).read_bytes() == BODY
-        assert server.ranges == [None, None]
-
-
-def test_a_file_placed_by_hand_is_checked_and_never_lost(cache):
-    cache.mkdir(parents=True)
-    (cache / "file.zip").write_bytes(b"mine")
-    with serving(GOOD) as server:
-        with pytest.raises(UserError, match="expected sha256"):
-            fetch(server)
-        assert (cache / "file.zip.other").read_bytes() == b"mine"
-        (cache / "file.zip").write_bytes(BODY)
-        fetch(server)
-        assert not server.ranges
-
-
-@pytest.mark.parametrize(
-    ("answer", "kind", "line"),
-    [
-        (status(404), UserError, r"status 404, 0 bytes came\); put it there"),
-        (status(503), TemporaryError, r"status 503, 0 bytes came\); try again later, or put"),
-        (hang_up, TemporaryError, r"ConnectionError, 0 bytes came\); try again later, or put"),
-    ],
-)
-def test_a_download_in_vain_is_one_line(answer, kind, line):
-    with serving(answer) as server, pytest.raises(UserError, match=line) as error:
-        fetch(server)
-    assert type(error.value) is kind
-
-
-def test_no_more_comes_than_the_file_has(cache):
-    with serving(File(BODY * 100)) as server:
-        for bytes_, most in ((len(BODY), 10**6), (None, len(BODY))):
-            with pytest.raises(UserError, match="expected sha256"):
-                fetch(server, bytes_=bytes_, most=most)
-            assert (cache / "file.zip.other").stat().st_size < len(BODY) + download.CHUNK_BYTES + 1
-
-
-def test_offline_asks_nobody(monkeypatch):
-    monkeypatch.setenv("GPT1_OFFLINE", "1")
-    with (
-        serving(GOOD) as server,
-        pytest.raises(UserError, match=r"GPT1_OFFLINE forbids .* file\.zip"),
-    ):
-        fetch(server)
-    assert not server.ranges
-
-
-def test_two_at_once_share_one_download():
-    with serving(GOOD) as server, ThreadPoolExecutor(2) as pool:
-        assert len(set(pool.map(fetch, [server, server]))) == 1
-        assert server.ranges == [None]
+def test_every_origin_is_of_a_source_and_whole():
+    assert set(DOWNLOADS) <= {*SOURCES, *TASKS}
+    assert {"story_cloze"} == {*TASKS} - {*DOWNLOADS}
+    official = {authors.SHAPES, *authors.ARRAYS, *AUTHORS_FILES}
+    assert {Path(address).name for address in DOWNLOADS["official"]} == official
+    for name, origin in DOWNLOADS.items():
+        if isinstance(origin, HubFiles):
+            assert len(origin.revision) == 40
+            continue
+        assert {len(checksum) for checksum in origin.values()} <= {32, 40, 64}, name
+        assert all(address.startswith("http") and " " not in address for address in origin)

@@ -92,7 +92,7 @@ def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, t
 
 
 def test_released_files_are_known_by_their_checksums(copy, monkeypatch):
-    names = {name: authors.git_name(copy / name) for name in authors.RELEASED}
+    names = {name: authors.checksum(copy / name, 40) for name in authors.RELEASED}
     monkeypatch.setattr(authors, "RELEASED", names)
     assert read_authors(copy).released
     damaged = np.load(copy / "params_3.npy")
@@ -106,7 +106,7 @@ def test_released_files_are_known_by_their_checksums(copy, monkeypatch):
 
 def test_the_checksum_is_gits(tmp_path):
     (tmp_path / "hello").write_bytes(b"hello\n")
-    assert authors.git_name(tmp_path / "hello") == "ce013625030ba8dba906f756967f9e9ca394464a", (
+    assert authors.checksum(tmp_path / "hello", 40) == "ce013625030ba8dba906f756967f9e9ca394464a", (
         "as `git hash-object` prints it"
     )
 

@@ -128,8 +128,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/exchange/",
     ],
     "requests": ["gpt1/sources/download.py"],
-    "urllib3": ["gpt1/sources/download.py"],
-    "platformdirs": ["gpt1/sources/download.py"],
+    "huggingface_hub": ["gpt1/sources/download.py", "gpt1/exchange/card.py"],
     "pyarrow": ["gpt1/tasks/tables.py", "gpt1/corpus/", "gpt1/results/runs.py"],
     "pandas": [
         "gpt1/results/",

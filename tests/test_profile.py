@@ -59,7 +59,7 @@ def test_small_runs_on_what_is_there(checkout, gpt1):
     assert params.finetune.beta2 == paper["finetune"]["beta2"], "small says only what differs"
     assert (list(params.tasks), list(params.sources)) == (["cola"], ["books", "cola"])
     assert (checkout / "data/raw/books/one.txt").read_text() == "A book.\n"
-    assert "left out: story_cloze; to have it fill in the form" in out
+    assert "left out: story_cloze; to have it: fill in the form" in out
     assert "left out: dprd" in out, "a zero-shot set that is not there is listed"
     tasks = {name: dict(row.tasks) for name, row in params.variants.items()}
     assert tasks.pop("lstm") == tasks.pop("lstm_equal") == {}

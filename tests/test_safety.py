@@ -225,7 +225,7 @@ def test_tokens_are_written_nowhere(tmp_path):
         "AWS_SECRET_ACCESS_KEY": TOKEN,
         "HTTPS_PROXY": f"http://me:{TOKEN}@127.0.0.1:9",
         "MLFLOW_TRACKING_URI": f"http://me:{TOKEN}@127.0.0.1:9",
-        "GPT1_OFFLINE": "1",
+        "HF_HUB_OFFLINE": "1",
     }
     said = ""
     for command in (["gpt1.cli", "profile", "demo"], ["gpt1.stages", "acquire", "rte"]):

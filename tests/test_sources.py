@@ -156,7 +156,7 @@ def test_books_are_taken_at_any_depth_with_their_names(checkout, capsys):
 
 def test_missing_files_are_named(checkout):
     put("cola/train.tsv")
-    line = r"data/raw/cola: expected train.tsv, dev.tsv or .* found train.tsv; put https://.*\.zip"
+    line = r"data/raw/cola: expected train.tsv, dev.tsv or .* found train.tsv; gpt1 profile PROFILE"
     refused("cola", line)
     how = re.escape(SOURCES["books"].how_to_get)
     refused("books", f"data/raw/books is not there; .*{how}")

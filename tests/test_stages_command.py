@@ -27,7 +27,7 @@ def start(folder, *words, **environment):
 
 
 STAGES = (
-    "check, world, download, acquire, clean, bpe, shard, encode,"
+    "check, world, acquire, clean, bpe, shard, encode,"
     " prompt, baselines, pretrain, finetune, ablate, transfer, zero_shot, generate, dev_scores,"
     " report, scores"
 )

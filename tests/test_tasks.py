@@ -52,7 +52,7 @@ def test_every_task_trains_selects_and_says_how_to_get_it():
             assert {"train", "dev"} <= set(names)
             assert len(names) == len(set(names))
             assert all(split.format.label for split in layout if split.required)
-        assert f"data/raw/{task.name}" in task.how_to_get
+        assert f"data/raw/{task.name}" in task.source.way
         assert not task.values or len(task.values) == len(task.labels)
 
 

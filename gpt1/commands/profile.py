@@ -1,5 +1,6 @@
 """`gpt1 profile`."""
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -18,9 +19,11 @@ Examples:
 
     gpt1 profile small --tasks snli,rte      these tasks only, and the books
 
-    gpt1 profile small --download all        what is not there comes from its official address, where that is allowed
+    gpt1 profile small --download all        what is not there comes from the Hugging Face Hub or its official address
 
-    gpt1 profile official --download official,rte
+    gpt1 profile official --download all --accept race
+
+    gpt1 profile evening --download all --books bookcorpusopen
 
     gpt1 profile paper                       the paper's sizes
 """
@@ -45,19 +48,48 @@ def profile(
     ] = None,
     download: Annotated[
         str | None,
+        option("Sources to download into data/raw, with commas between; all: what is not there."),
+    ] = None,
+    books: Annotated[
+        str | None,
         option(
-            "Sources that gpt1 run is to download, with commas between; all: what is not in "
-            "data/raw."
+            "Books to download, pg19 or bookcorpusopen, with @ and a commit where one is to be kept. Default: pg19."
         ),
+    ] = None,
+    accept: Annotated[
+        str | None, option("Sources whose terms you accept, with commas between: race.")
     ] = None,
 ) -> None:
     """Compose params.yaml from a profile and say which data it will run on."""
     from gpt1.estimate import lines
-    from gpt1.params.data import compose_profile
+    from gpt1.params.data import compose_profile, download_sources, link_sources
+    from gpt1.params.profile import requested
     from gpt1.params.schema import read_params
 
-    def names(text: str | None) -> list[str] | None:
-        return None if text is None else text.replace(",", " ").split()
+    def names(text: str | None) -> list[str]:
+        return (text or "").replace(",", " ").split()
 
-    compose_profile(name, overrides or [], data, names(tasks), names(download))
-    print(*lines(read_params())[-2:], sep="\n")
+    changed, chosen = overrides or [], None if tasks is None else names(tasks)
+    if data is not None:
+        link_sources(data.expanduser())
+    if download is not None or books:
+        download_sources(requested(name, changed, chosen), names(download), books, names(accept))
+    import_released()
+    compose_profile(name, changed, chosen)
+    print(*lines(read_params())[-2:], "next: gpt1 run", sep="\n")
+
+
+def import_released() -> None:
+    """Put what `gpt1 import` makes of the authors' files in their place in data/raw. Raises
+    UserError where they are not whole.
+    """
+    from gpt1.base.files import RAW
+
+    folder = RAW / "official"
+    if (folder / "params_shapes.json").is_file():
+        from gpt1.exchange.authors import read_authors
+        from gpt1.exchange.incoming import write_import
+
+        theirs = folder.rename(folder.with_name(".official"))
+        write_import(read_authors(theirs), folder)
+        shutil.rmtree(theirs)

@@ -1,20 +1,23 @@
-"""Files with a document a row (.jsonl, .parquet, .arrow): their texts, some at a time, in memory
+"""Files with a document a row (.jsonl, .parquet): their texts, some at a time, in memory
 that does not grow with the file.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import parse_json
-from gpt1.corpus.files import CorpusFile, blocks, refuse_bomb
+from gpt1.corpus.files import CorpusFile, blocks, form_of, refuse_bomb, unpacked_name
 
 BATCH_CHARACTERS = 1_000_000  # of text handed on together
 BATCH_ROWS = 10_000
 TABLE_ROWS = 100  # of a Parquet file read together: a row may be a whole book
 LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
 
+WORDS_PER_TOKEN = 0.75  # of English, about
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 
 Texts = list[str | None]  # of consecutive rows, None where a row has none
@@ -82,10 +85,10 @@ def _one_line(file: CorpusFile) -> Iterator[None]:
 def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
     """The texts of a table's column."""
     unpacked, size = 0, file.path.stat().st_size
-    find = _parquet_columns if file.form == "parquet" else _arrow_columns
     with _one_line(file):
         # one by one: a dictionary may hold a long text that many rows name
-        for row, value in enumerate(cell for column in find(file, field) for cell in column):
+        cells = (cell for column in _columns(file, field) for cell in column)
+        for row, value in enumerate(cells):
             text = value.as_py()
             unpacked += len(text or "")
             refuse_bomb(file, unpacked, size)
@@ -112,7 +115,7 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
         )
 
 
-def _parquet_columns(file: CorpusFile, field: str) -> Iterator[Any]:
+def _columns(file: CorpusFile, field: str) -> Iterator[Any]:
     """Some rows of a Parquet file's column after the other."""
     from pyarrow import parquet
 
@@ -122,24 +125,28 @@ def _parquet_columns(file: CorpusFile, field: str) -> Iterator[Any]:
             yield batch.column(0)
 
 
-def _arrow_columns(file: CorpusFile, field: str) -> Iterator[Any]:
-    """Some rows of an Arrow stream's column (datasets' save_to_disk) after the other."""
-    import pyarrow as pa
-
-    with pa.memory_map(str(file.path)) as source:
-        for number, batch in enumerate(pa.ipc.open_stream(source)):
-            if number == 0:
-                _checked(file, batch.schema, field)
-            column = batch.column(batch.schema.get_field_index(field))
-            column.validate(full=True)
-            yield column
-
-
 def _too_long(file: CorpusFile, row: int) -> UserError:
     return UserError(
         f"{file.path}: row {row} is longer than {LONGEST_DOCUMENT:,} characters, expected a"
         " document; cut it into several"
     )
+
+
+def refuse_short(folder: Path, field: str, context: int) -> None:
+    """Raise UserError where the first documents of a corpus are mostly shorter than a context of so
+    many tokens.
+    """
+    for path in sorted(folder.rglob("*")):
+        if (form := form_of(unpacked_name(path.name))) not in ("", "text"):
+            texts = next(batches(CorpusFile(path.name, path, form), field), [])
+            words = median([len((text or "").split()) for text in texts] or [0])
+            if words < WORDS_PER_TOKEN * context:
+                raise UserError(
+                    f"{path}: expected documents as long as model.context, {context} tokens, found"
+                    f" a median of {words:g} words: a window lies within a book, and of"
+                    " neighbouring sentences some would be held out; bring whole books, one a row"
+                )
+            return
 
 
 def refuse_unreadable(file: CorpusFile, field: str, counts: Mapping[str, int]) -> None:

@@ -13,15 +13,12 @@ from typing import Any, BinaryIO, cast
 from gpt1.base.errors import UserError
 
 TEXT = dict.fromkeys((".txt", ".utf8", ".utf-8"), "text")  # book.txt.utf8: Project Gutenberg's
-FORMS = TEXT | {".jsonl": "jsonl", ".parquet": "parquet", ".arrow": "arrow"}
+FORMS = TEXT | {".jsonl": "jsonl", ".parquet": "parquet"}
 PACKED = (".gz", ".zst")
 PACKABLE = ("text", "jsonl")
 BLOCK_BYTES = 250_000
 TIGHTEST = 250  # text never unpacks to so many times its size: a bomb
 UNPACKED_FREELY = 100_000_000  # bytes, before that is looked at
-INTERMEDIATE = (  # what Hugging Face's map() leaves beside a data set: the same texts once more
-    "cache-"
-)
 WHAT_TO_DO = (
     "put .txt files there, or run gpt1 profile PROFILE --data FOLDER, where FOLDER/books holds them"
 )
@@ -32,7 +29,7 @@ class CorpusFile:
     """A file of a corpus: its name (relative path with forward slashes, `.gz` or `.zst` left out),
     where it is, and its form.
 
-    form: text (one book), or jsonl, parquet, arrow (a document a row).
+    form: text (one book), or jsonl, parquet (a document a row).
     """
 
     name: str
@@ -49,8 +46,7 @@ def form_of(name: str) -> str:
     """The form of a file by its name, `.gz` or `.zst` left out; empty where it is none of a
     corpus.
     """
-    form = FORMS.get(PurePath(name.lower()).suffix, "")
-    return "" if form == "arrow" and PurePath(name).name.startswith(INTERMEDIATE) else form
+    return FORMS.get(PurePath(name.lower()).suffix, "")
 
 
 def unpacked_name(name: str) -> str:

@@ -1,5 +1,5 @@
 """A book of a corpus: how it is encoded, where Project Gutenberg's licence ends and begins, or why
-it is no text; and what a whole corpus is recognised as.
+it is no text.
 """
 
 import codecs
@@ -18,11 +18,6 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
 )
-PG19 = re.compile(
-    r"(?:.*/)?(train|validation|test)/[0-9]+\.txt"
-)  # https://github.com/google-deepmind/pg19
-BOOKSCORPUS = re.compile(r"(toronto\s*)?books?[\s_-]*corpus|book[\s_-]*corpus", re.IGNORECASE)
-LICENSED_SHARE = 0.5
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 # one of these stands in every mark of Project Gutenberg: looked for first, quicker than the pattern
 TELLING = ("utenberg", "UTENBERG", "SMALL PRINT")
@@ -195,29 +190,3 @@ def read_book(book: CorpusFile, inspection: Inspection) -> Iterator[str]:
     for number, (start, stop) in enumerate(inspection.spans):
         yield "\n" if number else ""
         yield from _decoded(book, inspection.codec, start, stop)
-
-
-def recognised(inspections: Sequence[Inspection], documents: int) -> str:
-    """PG-19 (its folders of numbered books), Project Gutenberg (books with its licence), or empty;
-    `documents`: files with many each.
-    """
-    places = [PG19.fullmatch(inspection.name) for inspection in inspections]
-    folders = {path and path[1] for path in places}
-    if "train" in folders and None not in folders and not documents:
-        return "PG-19"
-    licensed = sum(inspection.licensed for inspection in inspections)
-    return (
-        "Project Gutenberg"
-        if licensed and licensed >= LICENSED_SHARE * len(inspections) and not documents
-        else ""
-    )
-
-
-def refuse_wrong_name(name: str, corpus: str) -> None:
-    """Raise UserError where a corpus that is recognised as another is called BooksCorpus."""
-    if corpus and BOOKSCORPUS.search(name):
-        raise UserError(
-            f"clean.corpus_name says {name}, but the books are recognised as {corpus}; the name"
-            " stands in every table, so give theirs: gpt1 profile PROFILE"
-            f" 'clean.corpus_name={corpus}'"
-        )

@@ -5,7 +5,6 @@ params_shapes.json lists the shapes: positions first, then tokens, then each blo
 matrices are 1x1 convolutions.
 """
 
-import hashlib
 from itertools import accumulate
 from math import prod
 from pathlib import Path
@@ -21,6 +20,7 @@ from gpt1.exchange.incoming import Incoming, sizes_from
 from gpt1.inference.openai_gpt import names, to_ours
 from gpt1.params.schema import Model
 from gpt1.sources.addresses import RELEASED
+from gpt1.sources.download import checksum
 
 SHAPES = "params_shapes.json"
 ARRAYS = tuple(f"params_{number}.npy" for number in range(10))
@@ -41,7 +41,7 @@ def read_authors(folder: Path) -> Incoming:
             f" {' and '.join(AUTHORS_FILES)}; found no {', no '.join(missing)}; {WHAT_TO_DO}"
         )
     files = [folder / name for name in required]
-    others = [path.name for path in files if git_name(path) != RELEASED[path.name]]
+    others = [path.name for path in files if checksum(path, 40) != RELEASED[path.name]]
     if others and any(name not in others for name in ARRAYS):
         raise UserError(
             f"{folder}: expected the released files, of which some are here, but"
@@ -66,15 +66,6 @@ def read_authors(folder: Path) -> Incoming:
         ) from None
     ours = to_ours(tensors, sizes.layers)
     return Incoming("authors", sizes, ours, vocabulary, files, not others)
-
-
-def git_name(path: Path) -> str:
-    """Return git's name of a file's bytes."""
-    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def sizes_of(shapes: Any, path: Path) -> Model:

@@ -51,7 +51,7 @@ def formats_of(task: Task, path: Path) -> list[Format]:
     labels = [name for form in tables for name in form.label] + ["label", "gold_label"]
     forms: tuple[Form, ...] = ("csv", "tsv") if path.suffix == ".csv" else ("tsv", "csv")
     unnamed: list[Format] = [form for form in tables if form.header]
-    if path.suffix in (".parquet", ".arrow"):
+    if path.suffix == ".parquet":
         forms, unnamed = ("export",), []
     elif path.suffix in (".json", ".jsonl") or head.startswith(b"{"):
         forms, unnamed = ("jsonl",), [form for form in official if isinstance(form, Passages)]

@@ -3,51 +3,99 @@ will download or leave out.
 """
 
 import json
+import math
+import re
 import shlex
+import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
-from gpt1.base.errors import UserError
-from gpt1.base.files import RAW
-from gpt1.params.profile import compose, on_data, requested
+from gpt1.base.errors import TemporaryError, UserError
+from gpt1.base.files import RAW, read_json
+from gpt1.params.profile import compose, needed_by, on_data, requested
 from gpt1.params.schema import PARAMS, refuse_without_stage, validate, variants_with_stage
 from gpt1.params.yaml import read_yaml, write_yaml
-from gpt1.sources.addresses import DOWNLOADS
+from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, TERMS, book_files
+from gpt1.sources.download import ABOUT, ask_all, attempt, bring
 from gpt1.sources.find import find_sources
+from gpt1.sources.table import BOOKS
 from gpt1.tasks.table import all_sources
 
 
-def compose_profile(
-    name: str,
-    overrides: Sequence[str],
-    data: Path | None,
-    tasks: Sequence[str] | None,
-    downloads: Sequence[str] | None,
+def download_sources(
+    values: dict[str, Any], names: Sequence[str], books: str | None, accepted: Collection[str]
 ) -> None:
-    """Write params.yaml for a profile, its overrides, the tasks, and the data at hand or to be
-    downloaded, and say what will run, and how to get what is left out.
+    """Bring what a profile wants: sources by name, `all` for those that data/raw has not, and a set
+    of books, NAME[@commit].
+
+    Raises UserError for a name that cannot be downloaded, TemporaryError where one did not come.
+    """
+    needed, recipe, known = needed_by(values), values["pretrain"], all_sources()
+    origins = {
+        source: DOWNLOADS[source]
+        for source, row in values["sources"].items()
+        if source in DOWNLOADS and (row["group"] == "tasks" or source in needed)
+    }
+    if books or "books" in needed:
+        title, _, commit = (books or "pg19").partition("@")
+        if title not in BOOK_SETS:
+            raise UserError(f"--books {title}: expected one of {', '.join(BOOK_SETS)}")
+        tokens = (recipe["updates"] or math.inf) * recipe["batch_size"] * values["model"]["context"]
+        origins["books"] = book_files(title, commit or "main", tokens if "books" in needed else 0)
+    names = [*names, *["books"] * bool(books)]
+    for source in names:
+        if source not in ("all", *origins):
+            expected = ", ".join(origins)
+            raise UserError(f"--download {source}: expected all, or some of {expected}")
+    for source in [*origins]:
+        if not {source, "all"} & {*names}:
+            del origins[source]
+        elif (RAW / source).exists():
+            print(f"kept: {RAW / source}; to have it anew, remove it first")
+            del origins[source]
+        elif source in TERMS and source not in accepted:
+            print(f"{source}: {TERMS[source]}")
+            if not sys.stdin.isatty() or input("Do you accept this? [yes/no] ") != "yes":
+                print(f"left out: {source}; to accept its terms: --accept {source}")
+                del origins[source]
+    there = ask_all(origins, [known[source].licence for source in origins])
+    came = [
+        source
+        for source, is_there in zip([*origins], there, strict=True)
+        if is_there and attempt(bring, source, origins[source])
+    ]
+    if lacking := ", ".join(source for source in origins if source not in came):
+        raise TemporaryError(
+            f"did not come: {lacking}; run the same command again, or go on without:"
+            f" gpt1 profile {values['profile']} (without a network HF_HUB_OFFLINE=1 takes what the"
+            " Hub's cache has)"
+        )
+
+
+def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | None) -> None:
+    """Write params.yaml for a profile, its overrides, the tasks and the data at hand, and say what
+    will run, and how to get what is left out.
 
     Raises UserError and leaves params.yaml as it was.
     """
     added = added_variants(compose(name, overrides)["variants"])
     overrides = [*added, *overrides]
     whole = requested(name, overrides, tasks)
-    if data is not None:
-        link_sources(data.expanduser())
     present = {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
-    values = on_data(whole, present, tasks or (), downloads)
-    params = validate(values)
+    values, about = on_data(whole, present, tasks or ()), RAW / "books" / ABOUT
+    if about.is_file() and "clean.corpus_name=" not in " ".join(overrides):
+        values["clean"] = values["clean"] | {"corpus_name": read_json(about)["title"]}
+    params, named = validate(values), (RAW / "books").resolve().name
+    said = re.search(r"books?[\s_-]*corpus(?!open)", params.clean.corpus_name, re.IGNORECASE)
+    if said and named not in BOOKS.folders[1:3]:
+        raise UserError(
+            f"clean.corpus_name={params.clean.corpus_name}: expected {RAW / 'books'} to be a link"
+            f" to a folder {BOOKS.folders[1]}, found {named}; name the corpus that it is"
+        )
     refuse_without_stage(params)
-    words = shlex.join([name, *overrides])
-    for option, names in (("tasks", tasks), ("download", downloads)):
-        words += f" --{option} {','.join(names)}" if names else ""
+    words = shlex.join([name, *overrides]) + (f" --tasks {','.join(tasks)}" if tasks else "")
     write_yaml(PARAMS, values, f"gpt1 profile {words}")
-    for source in params.download:
-        for remote in DOWNLOADS[source]:
-            size = f"{remote.bytes_ / 1e6:,.2f} MB" if remote.bytes_ else "size not published"
-            host, licence = urlsplit(remote.address).hostname, all_sources()[source].licence
-            print(f"to download: {remote.name}, {size}, from {host}; licence: {licence}")
     print(
         f"{PARAMS}: profile {name}, books from data/{params.sources['books'].folder}/books (in"
         f" captions: {params.clean.corpus_name}, by clean.corpus_name), tasks"
@@ -55,10 +103,11 @@ def compose_profile(
     )
     for override in added:
         print(f"kept, for dvc.yaml has a stage of it: {override}")
+    if params.sources["books"].folder == "none":
+        print(f"left out: the perplexity of the weights; to have it: {all_sources()['books'].way}")
     for absent in {**whole["tasks"], **whole["zero_shot"]}:
         if absent not in params.sources:
-            offer = f", or --download {absent}" if absent in DOWNLOADS else ""
-            print(f"left out: {absent}; to have it {all_sources()[absent].how_to_get}{offer}")
+            print(f"left out: {absent}; to have it: {all_sources()[absent].way}")
 
 
 def added_variants(recorded: Collection[str]) -> list[str]:

@@ -9,7 +9,6 @@ from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.files import RAW
 from gpt1.params.schema import needed_sources, validate
 from gpt1.params.yaml import parse_yaml, read_yaml
-from gpt1.sources.download import chosen
 from gpt1.tasks.table import all_sources
 
 CONF = Path("conf")
@@ -104,37 +103,38 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
     variants = {
         name: row | {"tasks": named(row["tasks"])} for name, row in values["variants"].items()
     }
-    of_sources = ("sources", "download", "tasks", "transfer", "zero_shot")
+    of_sources = ("sources", "tasks", "transfer", "zero_shot")
     return values | {
         "variants": variants,
         **{section: named(values[section]) for section in of_sources},
     }
 
 
+def needed_by(values: dict[str, Any]) -> list[str]:
+    """The sources that the values cannot do without."""
+    return needed_sources(values["bpe"]["source"], values["pretrain"]["source"])
+
+
 def on_data(
-    values: dict[str, Any],
-    present: Collection[str],
-    tasks: Sequence[str] = (),
-    downloads: Sequence[str] | None = None,
+    values: dict[str, Any], present: Collection[str], tasks: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The values less the tasks and sources that are neither present in data/raw, nor made, nor to
-    be downloaded. Raises UserError where no run is possible without one, or without one of `tasks`.
+    """The values less the tasks and sources that are neither present in data/raw nor made. Raises
+    UserError where no run is possible without one, or without one of `tasks`.
     """
-    needed = needed_sources(values["bpe"]["source"], values["pretrain"]["source"])
+    needed = needed_by(values)
     rows = {
         name: row
         for name, row in values["sources"].items()
-        if row["group"] == "tasks" or name in needed
+        if row["group"] == "tasks" or name in ("books", *needed)
     }
-    brought = [] if downloads is None else chosen(downloads, rows, present, all_sources())
-    rows |= {name: rows[name] | {"folder": "download"} for name in brought}
+    if "books" not in (*needed, *present):
+        rows["books"] = rows["books"] | {"folder": "none"}
+        values = values | {"clean": values["clean"] | {"corpus_name": "no books"}}
     available = {name for name, row in rows.items() if name in present or row["folder"] != "raw"}
     for name in (*needed, *tasks):
         if name not in available:
             raise UserError(
                 f"nothing is in {RAW / name}, and {values['profile']} cannot run without it:"
-                f" {all_sources()[name].how_to_get}; or give --data FOLDER"
-                f"{', or --download' * (name != 'books')}"
+                f" {all_sources()[name].way}; or give --data FOLDER"
             )
-    download = values["download"] | {name: {} for name in brought}
-    return with_sources(values | {"sources": rows, "download": download}, available)
+    return with_sources(values | {"sources": rows}, available)

@@ -220,14 +220,8 @@ class World(Section):
     pages: PositiveInt
 
 
-class Download(Section):
-    """A source that the stage `download` brings; what and from where stands in
-    gpt1/sources/addresses.py.
-    """
-
-
 class SourceParams(Section):
-    """Where one source lies: data/<folder>/<its name>."""
+    """Where one source lies: data/<folder>/<its name>; folder none: it is left out."""
 
     group: Literal["corpus", "bpe", "weights", "tasks"]
     folder: str
@@ -262,7 +256,6 @@ class Params(Section):
     variants: dict[str, Variant]
     generate: Generate
     world: dict[str, World]
-    download: dict[str, Download]
     sources: dict[str, SourceParams]
     tasks: dict[str, TaskParams]
     transfer: dict[str, Transfer]
@@ -273,7 +266,7 @@ class Params(Section):
         needed = needed_sources(self.bpe.source, self.pretrain.source)
         trained, layers = self.networks.pretrain, range(self.model.layers + 1)
         groups = [f"{name}: {row.group}" for name, row in self.tasks.items()]
-        folders = ["raw", *(f"world/{name}" for name in self.world)]
+        folders = ["raw", "none", *(f"world/{name}" for name in self.world)]
         for section in (self.pretrain, self.finetune):
             _expect("seeds", section.seeds, [tuple(dict.fromkeys(section.seeds))])
         _expect("finetune.transfer", self.finetune.transfer, ["all", "none", *layers])
@@ -282,8 +275,7 @@ class Params(Section):
         for name in self.networks.zero_shot:
             _expect("networks.zero_shot", name, trained)
         for name, source in self.sources.items():
-            made = ["download"] if name in self.download else folders
-            _expect(f"sources.{name}.folder", source.folder, made)
+            _expect(f"sources.{name}.folder", source.folder, folders)
         for name, row in self.transfer.items():
             _expect(f"transfer.{name}", f"{name}: {row.group}", groups)
             for number in row.layers or ():
@@ -305,8 +297,13 @@ def _expect(path: str, found: Any, expected: Collection[Any]) -> None:
 
 def needed_sources(bpe: str, pretrain: str) -> list[str]:
     """Return the sources that a run with these bpe.source and pretrain.source needs."""
-    imported = {"openai_bpe": bpe == "authors", "official": "official" in (bpe, pretrain)}
-    return ["books", *filter(imported.get, imported)]
+    imported = "official" in (bpe, pretrain)
+    wanted = {
+        "books": pretrain == "train",
+        "openai_bpe": bpe == "authors",
+        "official": imported,
+    }
+    return [*filter(wanted.get, wanted)]
 
 
 def validate(values: Any) -> Params:

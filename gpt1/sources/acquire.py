@@ -13,7 +13,7 @@ from gpt1.sources.find import find_files, place_of, small_files
 from gpt1.sources.table import Source
 
 SHOWN_ENTRIES = 8
-BINARY = (".parquet", ".arrow", ".gz", ".zst")  # their bytes have no lines
+BINARY = (".parquet", ".gz", ".zst")  # their bytes have no lines
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
@@ -36,7 +36,7 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(
             f"{raw} is not there; expected a folder, or a link to one, with {source.expected}:"
-            f" {source.how_to_get}"
+            f" {source.way}"
         ) from None
     except OSError as error:
         raise unreadable(raw, error) from None
@@ -58,9 +58,7 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
     found = [entry.name for entry in entries]
     found += [f"{path.relative_to(spare)}" for path in sorted(spare.rglob("*")) if path.is_file()]
     names = ", ".join(found[:SHOWN_ENTRIES]) + ", …" * (len(found) > SHOWN_ENTRIES)
-    raise UserError(
-        f"{raw}: expected {source.expected}; found {names or 'nothing'}; {source.how_to_get}"
-    )
+    raise UserError(f"{raw}: expected {source.expected}; found {names or 'nothing'}; {source.way}")
 
 
 def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, object]:

@@ -1,32 +1,37 @@
-"""Where official files can be downloaded: the official address, the checksum with the place that
-published it, and the size where it was published. What no program may download is not here.
+"""Where official files can be downloaded: on the Hugging Face Hub, or, where the Hub has not the
+paper's rows, at their original addresses with published checksums.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 
 @dataclass(frozen=True)
-class Remote:
-    """One file to download: its address, whose last part names it, its checksum and who published
-    that, bytes where published. kind git: the name that git gives the bytes, sha1 of
-    "blob <bytes>\\0" and the bytes.
+class HubFiles:
+    """Files of a data set on the Hugging Face Hub: its repository, the commit, patterns of paths;
+    the title of a corpus.
     """
 
-    address: str
-    kind: Literal["sha256", "md5", "git"]
-    checksum: str
-    publisher: str
-    bytes_: int | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-        return self.address.rpartition("/")[2]
+    repository: str
+    revision: str
+    patterns: tuple[str, ...]
+    title: str = ""
 
 
-TFDS = "TensorFlow Datasets, url_checksums/{}.txt"
-DATASETS = "Hugging Face datasets, {}/dataset_infos.json"
+# Of original addresses the published checksums: sha256, md5 or, of 40 digits, git's name of the
+# bytes.
+Origin = HubFiles | Mapping[str, str]
+BOOK_SETS = {  # repository, title, files, tokens of all (at 4.5 bytes a token)
+    "pg19": ("emozilla/pg19", "PG-19", 23, 2.4e9),
+    "bookcorpusopen": ("lucadiliello/bookcorpusopen", "BookCorpusOpen", 1, 1.4e9),
+}
+TERMS = {
+    "race": (
+        "RACE may be used for non-commercial research only, and no part of it may be sold or"
+        " exploited; its passages belong to others (https://www.cs.cmu.edu/~glai1/data/race)"
+    )
+}
 # The names that git gives the authors' released files; gpt1/exchange/authors.py knows them too.
 RELEASED: dict[str, str] = {
     "params_0.npy": "84d83ac1f1cc878f56f33b167482c184491875d2",
@@ -43,109 +48,55 @@ RELEASED: dict[str, str] = {
     "encoder_bpe_40000.json": "9dc3f0af5a80956e57dc8d9401e16dfadcade7c2",
     "vocab_40000.bpe": "0023a687b3d4d0b795a5e97cc914bdabb5a253df",
 }
+GLUE = "nyu-mll/glue", "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
 
 
-def _published(address: str, bytes_: int, sha256: str, publisher: str) -> tuple[Remote]:
-    return (Remote(address, "sha256", sha256, publisher, bytes_),)
+def book_files(name: str, revision: str, tokens: float) -> HubFiles:
+    """Choose as many files of a set of books as hold `tokens` tokens: at least one."""
+    repository, title, files, whole = BOOK_SETS[name]
+    count = math.ceil(min(max(tokens, 1) / whole, 1) * files)
+    if count == files:
+        return HubFiles(repository, revision, ("data/train-*",), title)
+    patterns = tuple(f"data/train-{number:05d}-of-*" for number in range(count))
+    return HubFiles(repository, revision, patterns, f"{count} of {files} files of {title}")
 
 
-def _glue(file: str, bytes_: int, sha256: str) -> tuple[Remote]:
-    address = f"https://dl.fbaipublicfiles.com/glue/data/{file}"
-    return _published(address, bytes_, sha256, DATASETS.format("glue"))
-
-
-def _mrpc(file: str, bytes_: int, sha256: str) -> tuple[Remote]:
-    address = f"https://dl.fbaipublicfiles.com/senteval/senteval_data/{file}"
-    return _published(address, bytes_, sha256, TFDS.format("glue"))
-
-
-def _pronouns(file: str, bytes_: int, sha256: str) -> tuple[Remote]:
-    address = f"https://www.hlt.utdallas.edu/~vince/data/emnlp12/{file}"
-    return _published(address, bytes_, sha256, TFDS.format("definite_pronoun_resolution"))
-
-
-def _released(*names: str) -> tuple[Remote, ...]:
+def _released(*names: str) -> dict[str, str]:
     """Files that the authors released."""
     folder = "https://raw.githubusercontent.com/openai/finetune-transformer-lm/master/model"
-    publisher = (
-        "the repository openai/finetune-transformer-lm itself, as the name of the file's bytes"
-    )
-    return tuple(Remote(f"{folder}/{name}", "git", RELEASED[name], publisher) for name in names)
+    return {f"{folder}/{name}": RELEASED[name] for name in names}
 
 
-DOWNLOADS: dict[str, tuple[Remote, ...]] = {
+DOWNLOADS: dict[str, Origin] = {
     "openai_bpe": _released("encoder_bpe_40000.json", "vocab_40000.bpe"),
     "official": _released(*RELEASED),
-    "snli": _published(
-        "https://nlp.stanford.edu/projects/snli/snli_1.0.zip",
-        94550081,
-        "afb3d70a5af5d8de0d9d81e2637e0fb8c22d1235c2749d83125ca43dab0dbd3e",
-        TFDS.format("snli"),
+    "snli": HubFiles(
+        "stanfordnlp/snli", "cdb5c3d5eed6ead6e5a341c8e56e669bb666725b", ("plain_text/*",)
     ),
-    "mnli": (
-        *_glue(
-            "MNLI.zip",
-            312783507,
-            "e7c1d896d26ed6caf700110645df426cc2d8ebf02a5ab743d5a5c68ac1c83633",
+    "mnli": HubFiles(*GLUE, ("mnli/*", "ax/*")),
+    **{
+        name: HubFiles(*GLUE, (f"{name}/*",))
+        for name in ("qnli", "rte", "wnli", "mrpc", "qqp", "sst2", "cola")
+    },
+    "race": HubFiles(
+        "ehovy/race", "2fec9fd81f1dc971569a9b729c43f2f0e6436637", ("middle/*", "high/*")
+    ),
+    "scitail": {
+        "http://data.allenai.org.s3.amazonaws.com/downloads/SciTailV1.1.zip": (
+            "3fccd37350a94ca280b75998568df85fc2fc62843a3198d644fcbf858e6943d5"
+        )
+    },
+    "stsb": {
+        "http://ixa2.si.ehu.eus/stswiki/images/4/48/Stsbenchmark.tar.gz": (
+            "4eb0065aba063ef77873d3a9c8088811"
+        )
+    },
+    "dprd": {
+        "https://www.hlt.utdallas.edu/~vince/data/emnlp12/test.c.txt": (
+            "cf1cf025e1d59a5b363e6dcfbd5a13aae8a9830831ac16fd7f865aca7a1559d8"
         ),
-        *_glue(
-            "AX.tsv", 222257, "0e13510b1bb14436ff7e2ee82338f0efb0133ecf2e73507a697dc210db3f05fd"
+        "https://www.hlt.utdallas.edu/~vince/data/emnlp12/train.c.txt": (
+            "c310158d0cbac1a556e3284e6c167f4478271d8d50b0b9d15dfe428c905a0867"
         ),
-    ),
-    "qnli": _glue(
-        "QNLIv2.zip", 10627589, "e634e78627a29adaecd4f955359b22bf5e70f2cbd93b493f2d624138a0c0e5f5"
-    ),
-    "rte": _glue(
-        "RTE.zip", 697150, "6bf86de103ecd335f3441bd43574d23fef87ecc695977a63b82d5efb206556ee"
-    ),
-    "wnli": _glue(
-        "WNLI.zip", 28999, "ae0e8e4d16f4d46d4a0a566ec7ecceccfd3fbfaa4a7a4b4e02848c0f2561ac46"
-    ),
-    "scitail": _published(
-        "http://data.allenai.org.s3.amazonaws.com/downloads/SciTailV1.1.zip",
-        14174621,
-        "3fccd37350a94ca280b75998568df85fc2fc62843a3198d644fcbf858e6943d5",
-        DATASETS.format("scitail"),
-    ),
-    "mrpc": (
-        *_mrpc(
-            "msr_paraphrase_train.txt",
-            1047044,
-            "60a9b09084528f0673eedee2b69cb941920f0b8cd0eeccefc464a98768457f89",
-        ),
-        *_mrpc(
-            "msr_paraphrase_test.txt",
-            441275,
-            "a04e271090879aaba6423d65b94950c089298587d9c084bf9cd7439bd785f784",
-        ),
-    ),
-    "qqp": _glue(
-        "QQP-clean.zip",
-        41696084,
-        "40e7c862c04eb26ee04b67fd900e76c45c6ba8e6d8fab4f8f1f8072a1a3fbae0",
-    ),
-    "stsb": (
-        Remote(
-            "http://ixa2.si.ehu.eus/stswiki/images/4/48/Stsbenchmark.tar.gz",
-            "md5",
-            "4eb0065aba063ef77873d3a9c8088811",
-            "torchtext, datasets/stsb.py",
-        ),
-    ),
-    "sst2": _glue(
-        "SST-2.zip", 7439277, "d67e16fb55739c1b32cdce9877596db1c127dc322d93c082281f64057c16deaa"
-    ),
-    "cola": _glue(
-        "CoLA.zip", 376971, "f212fcd832b8f7b435fb991f101abf89f96b933ab400603bf198960dfc32cbff"
-    ),
-    "dprd": (
-        *_pronouns(
-            "test.c.txt", 67044, "cf1cf025e1d59a5b363e6dcfbd5a13aae8a9830831ac16fd7f865aca7a1559d8"
-        ),
-        *_pronouns(
-            "train.c.txt",
-            160408,
-            "c310158d0cbac1a556e3284e6c167f4478271d8d50b0b9d15dfe428c905a0867",
-        ),
-    ),
+    },
 }

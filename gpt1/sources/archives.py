@@ -7,7 +7,6 @@ import shutil
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -19,17 +18,6 @@ SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
 CHUNK_BYTES = 1 << 20
 GZIP = b"\x1f\x8b"
 MOST_FILES = 250_000  # RACE, the one of most files, has 28,000
-DAMAGE = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    ValueError,
-    LookupError,
-    OverflowError,
-)  # the last ones of slips in the libraries
 
 
 def is_archive(path: Path) -> bool:
@@ -67,7 +55,7 @@ def unpack(archive: Path, folder: Path, max_bytes: int) -> None:
                     writer.write(block)
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, (*DAMAGE, OSError)):
+        if isinstance(error, Exception) and not isinstance(error, UserError):
             raise UserError(
                 f"{archive} cannot be unpacked ({error or type(error).__name__}): get it again,"
                 " make room on the disk, or unpack it by hand and put there what it holds"

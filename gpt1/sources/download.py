@@ -1,184 +1,144 @@
-"""Official files through the user's cache of downloads: gone on with where they stopped, tried
-again, and checked before they count as there.
+"""Official files brought to data/raw: links into the Hugging Face Hub's cache, or files from their
+original addresses, each checked before it counts as there.
 """
 
 import hashlib
-import shutil
-import subprocess
-import sys
-from collections.abc import Collection, Mapping, Sequence
-from http import HTTPStatus
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from time import sleep
 from typing import Any
+from urllib.parse import urlsplit
 
-from gpt1.base.errors import TemporaryError, UserError
-from gpt1.base.locks import locked
-from gpt1.base.settings import setting
-from gpt1.sources.addresses import DOWNLOADS, Remote
-from gpt1.sources.table import Source
+from gpt1.base.files import RAW, sha256_file, write_json, writing_folder
+from gpt1.sources.addresses import HubFiles, Origin
 
 ABOUT = "download.json"  # beside the files; acquire puts it into its manifest
-ALL = "all"
-TRIES = 5
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 120
-TIMEOUT_SECONDS = (20, 60)  # to connect, between two bytes
-MAY_PASS = (408, 425, 429, 500, 502, 503, 504)
-CHUNK_BYTES = 1 << 14  # so many at most are asked for twice
+TIMEOUT_SECONDS = 8
+CHUNK_BYTES = 1 << 16
 
 
-def cache_folder() -> Path:
-    """The user's cache of downloads; GPT1_CACHE moves it."""
-    from platformdirs import user_cache_path
-
-    given = setting("GPT1_CACHE")
-    return (Path(given).expanduser() if given else user_cache_path("gpt1")) / "downloads"
-
-
-def chosen(
-    names: Sequence[str],
-    rows: Mapping[str, Any],
-    present: Collection[str],
-    sources: Mapping[str, Source],
-) -> list[str]:
-    """Those of `names` ("all": of all that a run wants and that can be downloaded) that are not in
-    data/raw.
-
-    rows: the run's rows of `sources` in params.yaml. Raises UserError for a name that the run does
-    not want, or that no program may download, saying how to get it.
-    """
-    known = [name for name in DOWNLOADS if name in rows]
-    for name in names or [""]:
-        if name != ALL and name not in rows:
-            raise UserError(
-                f"--download {name}: this run wants no such source (expected"
-                f" {ALL}, or some of {', '.join(known)})"
-            )
-        if name not in (ALL, *known):
-            raise UserError(
-                f"--download {name}: no program may download it: {sources[name].how_to_get}"
-            )
-    return [
-        name
-        for name, row in rows.items()
-        if name in known
-        and name not in present
-        and (name in names or (ALL in names and row["folder"] == "raw"))
-    ]
-
-
-def fetch(source: str, remote: Remote, most_bytes: int) -> Path:
-    """One file of a source, whole and checked: from the cache, or from its address. Returns where
-    it lies.
-
-    Two that want the same file at once share one download. Raises UserError, and TemporaryError
-    where a later try may go well.
-    """
-    target = cache_folder() / source / remote.name
-    by_hand = f"put it there by hand as {target}, or go without {source}: gpt1 profile"
-    with locked(target.with_name(f".{remote.name}.lock")):
-        if not target.is_file():
-            if setting("GPT1_OFFLINE") == "1":
-                raise UserError(f"GPT1_OFFLINE forbids to download {remote.name}: {by_hand}")
-            partial = target.with_name(f".{remote.name}.partial")
-            receive(remote, partial, most_bytes, by_hand)
-            refuse_other(partial, remote)
-            partial.replace(target)
-        refuse_other(target, remote)
-    return target
-
-
-def receive(remote: Remote, partial: Path, most_bytes: int, by_hand: str) -> None:
-    """Bring a partial file to its end, on from where it stopped. What came is not checked here.
-    Raises UserError, TemporaryError.
-    """
-    from requests import RequestException, Session
-    from requests.adapters import HTTPAdapter
-    from tqdm import tqdm
-    from urllib3 import Retry
-
-    retry = Retry(
-        TRIES,
-        connect=0,  # those, and what breaks later, are tried again below
-        read=0,
-        backoff_factor=FIRST_WAIT_SECONDS,
-        status_forcelist=MAY_PASS,
-        raise_on_status=False,
-        retry_after_max=LONGEST_WAIT_SECONDS,
-    )
-    with Session() as session:
-        for scheme in ("https://", "http://"):
-            session.mount(scheme, HTTPAdapter(max_retries=retry))
-        for number in range(TRIES):
-            start = partial.stat().st_size if partial.is_file() else 0
-            asked = {"Range": f"bytes={start}-"} if start else {}
-            try:
-                with session.get(
-                    remote.address,
-                    headers={"Accept-Encoding": "identity"} | asked,
-                    stream=True,
-                    timeout=TIMEOUT_SECONDS,
-                ) as answer:
-                    if start and answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                        return  # all of it had come
-                    answer.raise_for_status()
-                    on = answer.status_code == HTTPStatus.PARTIAL_CONTENT
-                    with (
-                        partial.open("ab" if on else "wb") as file,
-                        tqdm(
-                            initial=file.tell(),
-                            total=remote.bytes_,
-                            unit="B",
-                            unit_scale=True,
-                            desc=remote.name,
-                            disable=None,
-                        ) as bar,
-                    ):
-                        for block in answer.iter_content(CHUNK_BYTES):
-                            file.write(block)
-                            bar.update(len(block))
-                            if file.tell() > (remote.bytes_ or most_bytes):
-                                break  # no checksum will fit
-                    return
-            except RequestException as error:
-                came = partial.stat().st_size if partial.is_file() else 0
-                code = error.response.status_code if error.response is not None else None
-                why = f"status {code}" if code else type(error).__name__
-                line = f"{remote.address} did not give the file ({why}, {came:,} bytes came)"
-                if code is not None and code not in MAY_PASS:
-                    raise UserError(f"{line}; {by_hand}") from None
-                if code is not None or number + 1 == TRIES:
-                    raise TemporaryError(f"{line}; try again later, or {by_hand}") from None
-                print(f"{line}; again", file=sys.stderr, flush=True)
-                sleep(FIRST_WAIT_SECONDS * 2**number)
-
-
-def refuse_other(path: Path, remote: Remote) -> None:
-    """Raise UserError where a file has not the published checksum; it is kept beside, for it may be
-    the only copy of what a person put there.
-    """
-    summed = hashlib.new("sha1" if remote.kind == "git" else remote.kind, usedforsecurity=False)
-    if remote.kind == "git":
-        summed.update(b"blob %d\0" % path.stat().st_size)
-    with path.open("rb") as file:
-        while block := file.read(CHUNK_BYTES):
-            summed.update(block)
-    if summed.hexdigest() != remote.checksum:
-        aside = path.replace(path.with_name(f"{remote.name}.other"))
-        raise UserError(
-            f"{path}: expected {remote.kind} {remote.checksum}, as published by {remote.publisher},"
-            f" found {summed.hexdigest()}; it is now {aside.name}: look at what came (a web page?),"
-            " and run the same command again to download it anew"
+def by_hand(source: str, origin: Origin) -> str:
+    """Give the command that brings the files without this program."""
+    folder = RAW / source
+    if isinstance(origin, HubFiles):
+        files = " ".join(f"--include '{pattern}'" for pattern in origin.patterns)
+        return (
+            f"hf download {origin.repository} --repo-type dataset --revision {origin.revision}"
+            f" {files} --local-dir {folder}"
         )
+    return f"wget -P {folder} {' '.join(origin)}"
 
 
-def import_weights(files: Path, folder: Path) -> None:
-    """Fill `folder` with what `gpt1 import` makes of the released files, in a process of its own.
-    Raises UserError where it refuses.
+def attempt(work: Callable[..., str], source: str, origin: Origin, *more: str) -> bool:
+    """Do some work for a source and print its line, or that of an error with what to do. Returns
+    whether it went well.
     """
-    made = folder / ".imported"
-    command = [sys.executable, "-m", "gpt1.cli", "import", str(files), "--to", str(made)]
-    if subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode:
-        raise UserError("the downloaded weights could not be imported; the line above says why")
-    shutil.copytree(made, folder, dirs_exist_ok=True)
-    shutil.rmtree(made)
+    try:
+        print(work(source, origin, *more), flush=True)
+        return True
+    except Exception as error:  # httpx, requests and huggingface_hub have many
+        why = f"{type(error).__name__}: {error}".splitlines()[0].partition(". ")[0]
+        print(f"{source} did not come ({why}); by hand: {by_hand(source, origin)}", flush=True)
+        return False
+
+
+def ask(source: str, origin: Origin, licence: str) -> str:
+    """Ask the host how much is to come. Raises what the network does."""
+    from huggingface_hub import HfApi, HfFileSystem, is_offline_mode
+
+    if not isinstance(origin, HubFiles):
+        host = min(origin)
+        size = sum(int(answer_of("head", file).headers["Content-Length"]) for file in origin)
+    elif is_offline_mode():
+        return f"{source}: from the Hub's cache; licence: {licence}"
+    else:
+        host, size = HfApi().endpoint, 0
+        for pattern in origin.patterns:
+            path = f"datasets/{origin.repository}@{origin.revision}/{pattern}"
+            files: Any = HfFileSystem().glob(path, detail=True)
+            size += sum(file["size"] for file in files.values())
+            if not files:
+                raise FileNotFoundError(path)
+    megabytes = f"{size / 1e6:,.2f} MB"
+    return f"to download: {source}, {megabytes}, from {urlsplit(host).netloc}; licence: {licence}"
+
+
+def ask_all(origins: Mapping[str, Origin], licences: Iterable[str]) -> list[bool]:
+    """Ask all hosts side by side. Returns which of them have the files."""
+    with ThreadPoolExecutor() as pool:
+        return [*pool.map(partial(attempt, ask), origins.keys(), origins.values(), licences)]
+
+
+def bring(source: str, origin: Origin) -> str:
+    """Fill data/raw/<source> as a whole. Raises what the network does, OSError for a damaged
+    file.
+    """
+    about = {"command": by_hand(source, origin)}
+    with writing_folder(RAW / source) as folder:
+        if isinstance(origin, HubFiles):
+            about |= {"commit": link_files(origin, folder), "title": origin.title}
+        else:
+            for address, expected in origin.items():
+                stream(address, expected, folder / Path(address).name)
+        write_json(folder / ABOUT, about)
+    return f"{source}: in {RAW / source}"
+
+
+def link_files(origin: HubFiles, folder: Path) -> str:
+    """Link the files of the Hub's cache into a folder, and return the commit. Raises OSError for a
+    damaged file, which is removed from the cache.
+    """
+    from huggingface_hub import snapshot_download
+
+    repository, revision, patterns = origin.repository, origin.revision, [*origin.patterns]
+    commit = Path(
+        snapshot_download(
+            repository, repo_type="dataset", revision=revision, allow_patterns=patterns
+        )
+    )
+    for path in sorted(path for pattern in patterns for path in commit.glob(pattern)):
+        blob = path.readlink().name  # of a large file its sha256
+        if len(blob) == 64 and sha256_file(path) != blob:
+            path.resolve().unlink()
+            raise OSError(f"{path.name} was damaged in the Hub's cache, and is removed there")
+        link = folder / path.relative_to(commit)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(path)
+    return commit.name
+
+
+def answer_of(method: str, address: str) -> Any:
+    """Ask an original address. Raises OSError where it refuses, or HF_HUB_OFFLINE forbids it."""
+    import requests
+    from huggingface_hub import is_offline_mode
+
+    if is_offline_mode():
+        raise OSError("HF_HUB_OFFLINE is set")
+    plain, seconds = {"Accept-Encoding": "identity"}, TIMEOUT_SECONDS
+    answer = requests.request(method, address, headers=plain, stream=True, timeout=seconds)
+    answer.raise_for_status()
+    return answer
+
+
+def stream(address: str, expected: str, path: Path) -> None:
+    """Write one file from its original address. Raises OSError where it is not
+    the published one.
+    """
+    from tqdm import tqdm
+
+    with answer_of("get", address) as answer, path.open("wb") as file:
+        bar = {"total": int(answer.headers["Content-Length"]), "desc": path.name, "disable": None}
+        with tqdm.wrapattr(file, "write", **bar) as out:
+            for block in answer.iter_content(CHUNK_BYTES):
+                out.write(block)
+    if (found := checksum(path, len(expected))) != expected:
+        raise OSError(f"expected the checksum {expected}, found {found}")
+
+
+def checksum(path: Path, digits: int) -> str:
+    """Give the sha256, md5 or, of 40 digits, git's name of a file's bytes."""
+    kind, data = {64: "sha256", 40: "sha1"}.get(digits, "md5"), path.read_bytes()
+    if digits == 40:
+        data = b"blob %d\0" % len(data) + data
+    return hashlib.new(kind, data, usedforsecurity=False).hexdigest()

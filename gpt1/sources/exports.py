@@ -2,8 +2,7 @@
 `acquire` gives them.
 
 People have them as clones from the hub (mnli/train-00000-of-00001.parquet, also under data/), as
-the hub's own conversion (train/0000.parquet), as folders by save_to_disk
-(train/data-00000-of-00002.arrow) and as JSON lines (train.jsonl).
+the hub's own conversion (train/0000.parquet) and as JSON lines (train.jsonl).
 """
 
 import re
@@ -14,17 +13,10 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import is_hidden
 from gpt1.sources.table import SourceLayout
 
-SUFFIXES = (
-    "parquet",
-    "arrow",
-    "jsonl",
-    "json",
-)  # the best first: those that say what their labels mean
+SUFFIXES = ("parquet", "jsonl", "json")  # the first says what its labels mean
 OTHER_NAMES = {"validation": ("validation", "dev", "valid")}
-DESCRIPTION = "dataset_info.json"
-NOT_ROWS = {DESCRIPTION, "state.json", "dataset_dict.json"}
 _PART = re.compile(
-    r"(?P<stem>.+?)(-(?P<number>\d{5,6})-of-(?P<parts>\d{5,6}))?\.(?P<suffix>parquet|arrow|jsonl|json)"
+    r"(?P<stem>.+?)(-(?P<number>\d{5,6})-of-(?P<parts>\d{5,6}))?\.(parquet|jsonl|json)"
 )
 
 
@@ -38,12 +30,11 @@ def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
         parts = {name: _parts(base, PurePosixPath(name), suffix) for name in layout.required}
         if all(parts.values()):
             parts |= {name: _parts(base, PurePosixPath(name), suffix) for name in layout.optional}
-            exported = {
+            return {
                 f"{name}-{number:05d}-of-{len(files):05d}.{suffix}": file
                 for name, files in parts.items()
                 for number, file in enumerate(files)
             }
-            return exported | _descriptions(base, layout)
     return None
 
 
@@ -68,6 +59,8 @@ def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
     split's name.
     """
     folder = base / name.parent
+    if not folder.is_dir():  # the Hub has ax/ beside mnli/
+        folder = base.parent / name.parent
     for split in OTHER_NAMES.get(name.name, (name.name,)):
         if (whole := folder / f"{split}.{suffix}").is_file():
             return [whole]
@@ -86,7 +79,6 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
         match = _PART.fullmatch(path.name)
         if (
             match
-            and path.name not in NOT_ROWS
             and not is_hidden(Path(path.name))
             and (stem is None or (match["stem"] == stem and match["number"]))
             and path.is_file()
@@ -107,15 +99,3 @@ def _complete(folder: Path, split: str, parts: list[tuple[re.Match[str], Path]])
             f" found {len(parts)} files; bring all parts of one export, or take these away"
         )
     return [path for _, path in parts]
-
-
-def _descriptions(base: Path, layout: SourceLayout) -> dict[str, Path]:
-    """The files that describe the columns, beside each folder's splits: the folder's own, or that
-    of its first split (save_to_disk).
-    """
-    descriptions: dict[str, Path] = {}
-    for name in map(PurePosixPath, (*layout.required, *layout.optional)):
-        for place in (base / name.parent / DESCRIPTION, base / name / DESCRIPTION):
-            if place.is_file():
-                descriptions.setdefault((name.parent / DESCRIPTION).as_posix(), place)
-    return descriptions

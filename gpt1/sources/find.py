@@ -10,18 +10,6 @@ from gpt1.base.files import is_hidden
 from gpt1.sources.exports import find_export
 from gpt1.sources.table import Source, SourceLayout
 
-PARENTS = (
-    "",
-    "glue_data",
-    "GLUE",  # GLUE's own download script makes glue_data/<task>
-    "glue",
-    "nyu-mll/glue",
-    "nyu-mll",
-    "stanfordnlp",
-    "allenai",
-    "ehovy",
-    "LSDSem",
-)  # clones from the Hugging Face hub
 # official archives nest their files this deep at most: SciTailV1.1/tsv_format/, cola_public/raw/
 DEPTH = 3
 
@@ -32,7 +20,8 @@ def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | No
     """
     places: dict[str, Path | None] = {}
     for source in sources:
-        candidates = (folder / parent / name for parent in PARENTS for name in source.folders)
+        names = (f"{above}{name}" for above in ("", "*/", "*/*/") for name in source.folders)
+        candidates = (path for name in names for path in sorted(folder.glob(name)))
         places[source.name] = next(
             (path for path in candidates if path.is_dir() and _entries(path)), None
         )

@@ -32,11 +32,17 @@ class Source:
     folders: tuple[str, ...]
     origin: str
     licence: str
-    how_to_get: str
+    how_to_get: str = ""
     layouts: tuple[SourceLayout, ...] = ()
     every: tuple[str, ...] = ()
     combined: Mapping[str, str] = field(default_factory=dict)
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def way(self) -> str:
+        """What to do to have it."""
+        brings = f"gpt1 profile PROFILE --download {self.name} brings it to data/raw/{self.name}"
+        return self.how_to_get or brings
 
     def official(self, name: str) -> str:
         """The name by which people know a file that `acquire` writes."""
@@ -51,7 +57,7 @@ class Source:
             if not layout.exported
         ]
         names += (
-            ["a Hugging Face export (.parquet, .arrow or .jsonl)"]
+            ["a Hugging Face export (.parquet or .jsonl)"]
             if any(layout.exported for layout in self.layouts)
             else []
         )
@@ -70,7 +76,15 @@ def is_made_up(folder: str) -> bool:
 
 BOOKS = Source(
     name="books",
-    folders=("books", "BooksCorpus", "bookcorpus", "PG-19", "pg19", "gutenberg"),
+    folders=(
+        "books",
+        "BooksCorpus",
+        "bookcorpus",
+        "bookcorpusopen",
+        "PG-19",
+        "pg19",
+        "gutenberg",
+    ),
     every=(
         "*.txt",
         "*.txt.utf8",
@@ -81,7 +95,6 @@ BOOKS = Source(
         "*.jsonl.gz",
         "*.jsonl.zst",
         "*.parquet",
-        "*.arrow",
     ),
     origin=(
         "books as plain text, one file a book, brought by whoever runs this (the paper used"
@@ -89,9 +102,8 @@ BOOKS = Source(
     ),
     licence="as the books'",
     how_to_get=(
-        "put books, one UTF-8 .txt file each, into the folder data/raw/books; BooksCorpus itself is"
-        " given by its authors on request (https://yknzhu.wixsite.com/mbweb), public-domain books"
-        " by https://www.gutenberg.org"
+        "gpt1 profile PROFILE --download books brings PG-19; or put books, one UTF-8 .txt file"
+        " each, into data/raw/books (BooksCorpus: https://yknzhu.wixsite.com/mbweb)"
     ),
 )
 
@@ -101,10 +113,6 @@ OPENAI_BPE = Source(
     layouts=(SourceLayout(("encoder_bpe_40000.json", "vocab_40000.bpe")),),
     origin="https://github.com/openai/finetune-transformer-lm, folder model",
     licence="MIT",
-    how_to_get=(
-        "put encoder_bpe_40000.json and vocab_40000.bpe of"
-        " https://github.com/openai/finetune-transformer-lm (folder model) into data/raw/openai_bpe"
-    ),
 )
 
 OFFICIAL = Source(
@@ -117,8 +125,8 @@ OFFICIAL = Source(
     ),
     licence="MIT, where they are the authors'",
     how_to_get=(
-        "bring the folder model of https://github.com/openai/finetune-transformer-lm, or a Hugging"
-        " Face openai-gpt folder, and run gpt1 import FOLDER, which fills data/raw/official"
+        "gpt1 profile PROFILE --download official brings the authors'; or gpt1 import FOLDER, their"
+        " folder model or a Hugging Face openai-gpt folder, which fills data/raw/official"
     ),
 )
 
@@ -128,10 +136,6 @@ DPRD = Source(
     layouts=(SourceLayout(("test.c.txt",), ("train.c.txt",)),),
     origin="https://www.hlt.utdallas.edu/~vince/data/emnlp12",
     licence="unknown",
-    how_to_get=(
-        "put test.c.txt (and train.c.txt) of https://www.hlt.utdallas.edu/~vince/data/emnlp12 into"
-        " data/raw/dprd"
-    ),
 )
 
 WNLI = Source(  # no task of the paper's tables: what a leaderboard file may need
@@ -143,10 +147,6 @@ WNLI = Source(  # no task of the paper's tables: what a leaderboard file may nee
     ),
     origin="GLUE (https://gluebenchmark.com)",
     licence="unknown",
-    how_to_get=(
-        "put https://dl.fbaipublicfiles.com/glue/data/WNLI.zip into data/raw/wnli (the zip, or what"
-        " it holds)"
-    ),
 )
 
 SOURCES: dict[str, Source] = {

@@ -13,7 +13,6 @@ from gpt1.base.interrupts import end_with_parent, interrupts_held
 VERBS = {
     "check": "",
     "world": "NAME",
-    "download": "SOURCE",
     "acquire": "SOURCE",
     "clean": "",
     "bpe": "",

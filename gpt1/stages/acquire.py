@@ -32,7 +32,8 @@ def main(name: str) -> None:
     raw = DATA / row.folder / name
     with writing_folder(stage_folder("acquire", row.group, name)) as folder:
         spare = folder / ".unpacked"
-        places = locate(source, raw, spare, params.acquire.max_unpacked_bytes)
+        left_out = row.folder == "none"
+        places = {} if left_out else locate(source, raw, spare, params.acquire.max_unpacked_bytes)
         manifest = {
             file: copy(source, file, path, folder / file)
             for file, path in tqdm(places.items(), desc=name, unit="file", disable=None)
@@ -47,7 +48,7 @@ def main(name: str) -> None:
             "licence": "MIT" if is_made_up(row.folder) else source.licence,
             "files": manifest,
         }
-        if row.folder == "download" and (downloaded := read_json(raw / ABOUT)["files"]):
-            about["downloaded"] = downloaded
+        if row.folder == "raw" and (raw / ABOUT).is_file():
+            about["downloaded"] = read_json(raw / ABOUT)
         write_json(folder / "manifest.json", about)
     print(f"{name}: {len(manifest)} files from {raw}", file=sys.stderr)

@@ -3,7 +3,8 @@ there.
 """
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, RAW, stage_folder, writing
+from gpt1.base.files import RAW, stage_folder, writing
+from gpt1.corpus.documents import refuse_short
 from gpt1.params.schema import Params, read_params, refuse_without_stage
 
 WORDS = "params.yaml is complete and well typed\n"
@@ -13,10 +14,8 @@ def missing_sources(params: Params) -> list[str]:
     """Return the sources of params.yaml that the user must bring and whose folder under data/raw is
     missing or empty.
     """
-    brought = [name for name, row in params.sources.items() if DATA / row.folder == RAW]
-    return [
-        name for name in brought if not (RAW / name).is_dir() or not any((RAW / name).iterdir())
-    ]
+    brought = [name for name, row in params.sources.items() if row.folder == "raw"]
+    return [name for name in brought if not any((RAW / name).glob("*"))]
 
 
 def main() -> None:
@@ -31,6 +30,8 @@ def main() -> None:
             f" (data/README.md says which), or run gpt1 profile {params.profile} --data FOLDER to"
             " link what FOLDER holds and leave out the rest"
         )
+    if params.sources["books"].folder == "raw":
+        refuse_short(RAW / "books", params.clean.text_field, params.model.context)
     path = stage_folder("check", "params.txt")
     if not path.is_file() or path.read_text(encoding="utf-8") != WORDS:  # else it looks as it did
         with writing(path) as file:

@@ -2,7 +2,9 @@
 pretrain NETWORK SEED`.
 """
 
-from gpt1.base.files import LOGS, stage_folder, write_json
+import shutil
+
+from gpt1.base.files import LOGS, stage_folder, write_json, writing_folder
 from gpt1.corpus.shards import Shards
 from gpt1.model.networks import describe
 from gpt1.params.recipes import network_and_seed, pretraining_params
@@ -16,6 +18,7 @@ from gpt1.train.pretraining_data import (
     make_run,
     number_of_updates,
     run_folder,
+    summary_of,
     take_over,
 )
 
@@ -34,6 +37,14 @@ def main(name: str, number: str) -> None:
     if params.pretrain.source == "official":
         launch.prepare(machine)
         weights = stage_folder("acquire", "weights", "official", "weights.safetensors")
+        if not shards.tokens("heldout"):  # no books, no perplexity
+            with writing_folder(out) as new:
+                (new / "snapshots").mkdir()
+                (new / "curve.jsonl").touch()
+                shutil.copyfile(weights, new / weights.name)
+                about = {"source": "official", "updates": 0, "tokens": 0}
+                write_json(new / "summary.json", summary_of(shards, description, None, **about))
+            return
         take_over(out, weights, seed, params, shards, description, machine)
         return
     updates, code = number_of_updates(params, shards), checkpoint.code_digest("pretrain")

@@ -1,5 +1,5 @@
-"""Read files of columns: tab-separated rows, CSV, JSON lines, and Hugging Face exports as parquet
-and arrow. Label integers of exports are checked by the class names in the file.
+"""Read files of columns: tab-separated rows, CSV, JSON lines, and Hugging Face exports as parquet.
+Label integers of exports are checked by the class names in the file.
 """
 
 import re

@@ -38,7 +38,6 @@ DPRD = Task(
     folders=SOURCE.folders,
     origin=SOURCE.origin,
     licence=SOURCE.licence,
-    how_to_get=SOURCE.how_to_get,
     cluster="twins",
 )
 

@@ -54,7 +54,7 @@ class Task:
     folders: tuple[str, ...]
     origin: str
     licence: str
-    how_to_get: str
+    how_to_get: str = ""
     second_metric: Metric | None = None
     target: Literal["class", "score"] = "class"
     values: tuple[str, ...] = ()
@@ -126,13 +126,6 @@ def scored_weights(split: str) -> str:
     return "best" if split.startswith("test") else "last"
 
 
-def _glue_zip(task: str, raw: str) -> str:
-    return (
-        f"https://dl.fbaipublicfiles.com/glue/data/{task}.zip into data/raw/{raw} (the zip, or what"
-        " it holds)"
-    )
-
-
 NLI = ("entailment", "neutral", "contradiction")
 ENTAILMENT = ("entailment", "not_entailment")
 GLUE = "GLUE (https://gluebenchmark.com)"
@@ -149,10 +142,6 @@ ROWS = (
         folders=("SNLI", "snli", "snli_1.0"),
         origin="https://nlp.stanford.edu/projects/snli",
         licence="CC BY-SA 4.0",
-        how_to_get=(
-            "put https://nlp.stanford.edu/projects/snli/snli_1.0.zip into data/raw/snli (the zip,"
-            " or what it holds)"
-        ),
         cluster="first text",  # premises
         integers=NLI,
     ),
@@ -167,10 +156,6 @@ ROWS = (
         folders=("MNLI", "mnli", "MultiNLI", "multinli_1.0", "multi_nli"),
         origin=f"https://cims.nyu.edu/~sbowman/multinli, or {GLUE}",
         licence="OANC and others",
-        how_to_get=(
-            "put https://cims.nyu.edu/~sbowman/multinli/multinli_1.0.zip or"
-            f" {_glue_zip('MNLI', 'mnli')}"
-        ),
         cluster="first text",  # premises
         integers=NLI,
         also={
@@ -195,7 +180,6 @@ ROWS = (
         folders=("QNLI", "qnli", "QNLIv2", "QNLIv1"),
         origin=GLUE,
         licence="CC BY-SA 4.0",
-        how_to_get=f"put {_glue_zip('QNLIv2', 'qnli')}",
         integers=ENTAILMENT,
         releases=(
             Release("v1", {"train": 108_436, "dev": 5_732}),
@@ -213,7 +197,6 @@ ROWS = (
         folders=("RTE", "rte"),
         origin=GLUE,
         licence="research",
-        how_to_get=f"put {_glue_zip('RTE', 'rte')}",
         integers=ENTAILMENT,
     ),
     Task(
@@ -227,10 +210,6 @@ ROWS = (
         folders=("SciTail", "scitail", "SciTailV1.1"),
         origin="https://allenai.org/data/scitail",
         licence="Apache 2.0",
-        how_to_get=(
-            "put SciTailV1.1.zip of https://allenai.org/data/scitail into data/raw/scitail (the"
-            " zip, or its folder tsv_format)"
-        ),
         synonyms={"entailment": "entails"},
     ),
     Task(
@@ -248,10 +227,6 @@ ROWS = (
         folders=("RACE", "race", "RACE-H", "RACE-M"),
         origin="https://www.cs.cmu.edu/~glai1/data/race",
         licence="non-commercial research",
-        how_to_get=(
-            "ask for RACE.tar.gz at https://www.cs.cmu.edu/~glai1/data/race and put it (or what it"
-            " holds) into data/raw/race"
-        ),
         cluster="first text",  # passages
         subsets=layouts.LEVELS,
         combined=layouts.RACE_COMBINED,
@@ -298,11 +273,6 @@ ROWS = (
         folders=("MRPC", "mrpc", "MSRParaphraseCorpus"),
         origin="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
         licence="research",
-        how_to_get=(
-            "put msr_paraphrase_train.txt and msr_paraphrase_test.txt of "
-            "https://www.microsoft.com/en-us/download/details.aspx?id=52398 into data/raw/mrpc "
-            "(and GLUE's train.tsv and dev.tsv beside them, if you have them)"
-        ),
         second_metric="accuracy",
         values=("0", "1"),
         integers=("not_equivalent", "equivalent"),
@@ -324,7 +294,6 @@ ROWS = (
         folders=("QQP", "qqp", "QQP-clean"),
         origin=GLUE,
         licence="non-commercial",
-        how_to_get=f"put {_glue_zip('QQP-clean', 'qqp')}",
         second_metric="accuracy",
         values=("0", "1"),
         integers=("not_duplicate", "duplicate"),
@@ -340,10 +309,6 @@ ROWS = (
         folders=("stsbenchmark", "STS-B", "STS-Benchmark", "STSbenchmark", "stsb"),
         origin="http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
         licence="CC BY-SA 4.0",
-        how_to_get=(
-            "put http://ixa2.si.ehu.eus/stswiki/images/4/48/Stsbenchmark.tar.gz into data/raw/stsb"
-            f" (or what it holds); or {_glue_zip('STS-B', 'stsb')}"
-        ),
         second_metric="spearman",
         target="score",
     ),
@@ -358,7 +323,6 @@ ROWS = (
         folders=("SST-2", "sst2", "sst-2", "SST2"),
         origin=GLUE,
         licence="research",
-        how_to_get=f"put {_glue_zip('SST-2', 'sst2')}",
         values=("0", "1"),
         integers=("negative", "positive"),
     ),
@@ -373,9 +337,6 @@ ROWS = (
         folders=("CoLA", "cola", "cola_public"),
         origin=f"https://nyu-mll.github.io/CoLA, or {GLUE}",
         licence="fair use of published examples",
-        how_to_get=(
-            f"put https://nyu-mll.github.io/CoLA/cola_public_1.1.zip or {_glue_zip('CoLA', 'cola')}"
-        ),
         values=("0", "1"),
         integers=("unacceptable", "acceptable"),
     ),

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError, not_utf8
-from gpt1.sources.exports import DESCRIPTION
 from gpt1.tasks.layouts import Columns
 from gpt1.tasks.rows import BadRowError, as_text, json_object, numbered_lines
 
 BATCH_ROWS = 1000
 MAX_TABLE_BYTES = 8 << 30  # of a parquet file unpacked: no task's has a tenth
-MAX_DESCRIPTION_BYTES = 1 << 24
 
 
 class Table(NamedTuple):
@@ -39,7 +37,7 @@ def open_table(path: Path, format_: Columns) -> Table:
     elif format_.form == "jsonl" or path.suffix in (".jsonl", ".json"):
         table = _lines(path)
     else:
-        table = _pyarrow(path)
+        table = _parquet(path)
     names = table.names
     if twice := [name for name in names if name and names.count(name) > 1]:
         raise UserError(f"{path}: two columns are called {twice[0]}: rename one, or take it out")
@@ -92,7 +90,7 @@ def _csv(path: Path) -> Table:
 
     lines = rows()
     _, names = next(lines, (0, list[str]()))
-    return Table(names, _described(path), lambda _: lines, lambda cells: _record(names, cells))
+    return Table(names, {}, lambda _: lines, lambda cells: _record(names, cells))
 
 
 def _lines(path: Path) -> Table:
@@ -103,13 +101,11 @@ def _lines(path: Path) -> Table:
             names |= dict.fromkeys(json_object(line))
     if not names:
         raise UserError(f"{path}: expected JSON objects, one a line, found none; get it again")
-    return Table([*names], _described(path), lambda _: numbered_lines(path), json_object)
+    return Table([*names], {}, lambda _: numbered_lines(path), json_object)
 
 
-def _pyarrow(path: Path) -> Table:
-    """A parquet or arrow file; arrow as a stream, as `datasets` writes it, or as a file with its
-    index at the end.
-    """
+def _parquet(path: Path) -> Table:
+    """A Parquet file."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -124,45 +120,29 @@ def _pyarrow(path: Path) -> Table:
             ) from None
 
     with one_line():
-        if path.suffix == ".parquet":
-            file: Any = parquet.ParquetFile(path, memory_map=True)
-            schema, about = file.schema_arrow, file.metadata
-            groups = (about.row_group(number) for number in range(about.num_row_groups))
-            if (unpacked := sum(group.total_byte_size for group in groups)) > MAX_TABLE_BYTES:
-                raise pa.ArrowInvalid(f"it unpacks to {unpacked:,} bytes")
-        else:
-            file = pa.ipc.open_stream(pa.memory_map(str(path)))
-            schema = file.schema
+        file: Any = parquet.ParquetFile(path, memory_map=True)
+        schema, about = file.schema_arrow, file.metadata
+        groups = (about.row_group(number) for number in range(about.num_row_groups))
+        if (unpacked := sum(group.total_byte_size for group in groups)) > MAX_TABLE_BYTES:
+            raise pa.ArrowInvalid(f"it unpacks to {unpacked:,} bytes")
 
     def rows(needed: list[str]) -> Iterator[tuple[int, Any]]:
         number = 0
         with one_line():
-            if path.suffix == ".parquet":
-                table = file.read(needed, use_threads=False)
-            else:
-                table = file.read_all().select(needed)
+            table = file.read(needed, use_threads=False)
             table.validate(full=True)  # before anything else looks into it
             for batch in table.to_batches(BATCH_ROWS):
                 yield from enumerate(batch.to_pylist(), start=number + 1)
                 number += batch.num_rows
 
-    about = _features((schema.metadata or {}).get(b"huggingface", b""), "info", "features")
-    return Table(list(schema.names), about | _described(path), rows, lambda record: record)
+    features = _features((schema.metadata or {}).get(b"huggingface", b""))
+    return Table(list(schema.names), features, rows, lambda record: record)
 
 
-def _features(text: bytes, *path: str) -> dict[str, Any]:
-    """The features in a JSON text at a path of keys; none where it is something else."""
+def _features(text: bytes) -> dict[str, Any]:
+    """The features in the metadata that `datasets` writes; none where it is something else."""
     try:
-        value = json.loads(text)
-        for key in path:
-            value = value[key]
+        value = json.loads(text)["info"]["features"]
     except (ValueError, RecursionError, LookupError, TypeError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _described(path: Path) -> dict[str, Any]:
-    """The features in the description beside a file; none where there is none."""
-    with suppress(OSError), (path.parent / DESCRIPTION).open("rb") as file:
-        return _features(file.read(MAX_DESCRIPTION_BYTES), "features")
-    return {}

@@ -62,9 +62,10 @@ def read_training(stage: str, name: str, folder: Path, score: Point) -> Training
         numbers = read_json(folder / "summary.json")
         values = [parse_json(line) for line in curve.read_text(encoding="utf-8").splitlines()]
         facts, points = read_log(log_path(stage, name))
-        if [point.get("loss") for point in points] != [point.get("loss") for point in values]:
+        losses = [point.get("loss") for point in values]
+        if not losses or [point.get("loss") for point in points] != losses:
             time = curve.stat().st_mtime
-            facts, points = {}, [{"time": time} | point for point in values]
+            facts, points = {}, [{"time": time} | point for point in values or [{}]]
         measured = {key: float(numbers[key]) for key in MEASURED if key in numbers}
         last = measured | {"seconds": facts.get("seconds"), "update": numbers["updates"]}
         points += [{"update": numbers["updates"]} | score, {"time": points[-1]["time"]} | last]
