@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 126_286,
+    "product, tokens": 126_039,
     "product, files": 209,
-    "tests, tokens": 118_178,
-    "tests, files": 96,
+    "tests, tokens": 117_144,
+    "tests, files": 95,
     "benchmarks, tokens": 14_723,
     "benchmarks, files": 12,
-    "pages, bytes": 149_797,
+    "pages, bytes": 149_792,
     "scripts and templates, bytes": 17_992,
 }
 
