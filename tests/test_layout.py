@@ -27,7 +27,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 126_039,
+    "product, tokens": 126_081,
     "product, files": 209,
     "tests, tokens": 117_144,
     "tests, files": 95,

@@ -4,7 +4,7 @@ together.
 
 import pytest
 
-from gpt1.demo.meaning import said
+from gpt1.demo.meaning import quality_words
 from gpt1.tasks.clusters import cluster_ids
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.rows import Example
@@ -98,7 +98,7 @@ def test_made_up_pairs_belong_together_by_what_they_say_in_either_order():
         ("Leon's daughter was glad.", "Leon's daughter turned sad."),
     ]
     examples = [Example(pair) for pair in pairs]
-    assert cluster_ids(TASKS["snli"], examples, said).tolist() == [0, 0, 1, 1, 2]
+    assert cluster_ids(TASKS["snli"], examples, quality_words).tolist() == [0, 0, 1, 1, 2]
     assert cluster_ids(TASKS["snli"], examples).tolist() == [0, 1, 2, 3, 0]
 
 
@@ -108,11 +108,15 @@ def test_made_up_twins_belong_together_whatever_the_task():
         Example(("Ben helped Cora. Dinah was helped by Ada.", "Who helped?"), ("Ada", "Ben")),
         Example(("Ben helped Cora. Dinah was thanked by Ada.", "Who helped?"), ("Ada", "Ben")),
     ]
-    assert cluster_ids(TASKS["race"], twins, said).tolist() == [0, 0, 1]
+    assert cluster_ids(TASKS["race"], twins, quality_words).tolist() == [0, 0, 1]
 
 
 def test_what_is_said_leaves_out_names_and_wordings_and_order():
-    assert said("Four men pulled Jack's kite along.") == "four men pulled"
-    assert said("What about the weight of Lottie's spade?") == "weight"
-    assert said("Ada was rich but not sad.") == said("Ben was not sad but rich.") == "rich|sad"
-    assert said("Nothing of it.") == "it|nothing|of"
+    assert quality_words("Four men pulled Jack's kite along.") == "four men pulled"
+    assert quality_words("What about the weight of Lottie's spade?") == "weight"
+    assert (
+        quality_words("Ada was rich but not sad.")
+        == quality_words("Ben was not sad but rich.")
+        == "rich|sad"
+    )
+    assert quality_words("Nothing of it.") == "it|nothing|of"

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from shutil import copytree, ignore_patterns
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import gpt1
@@ -120,12 +122,14 @@ def _log(task: Task, name: str, weights: Path, run_id: str | None) -> Any:
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     record, vocabulary = example_record(task), stage_folder("bpe")
     answer = load_model(weights, vocabulary).answer(example_of(task, record, "example"))
-    with mlflow.start_run(run_id=run_id):
+    package = Path(str(gpt1.__file__)).parent
+    with TemporaryDirectory() as folder, mlflow.start_run(run_id=run_id):
+        code = copytree(package, Path(folder, "gpt1"), ignore=ignore_patterns("reference"))
         logged = mlflow.pyfunc.log_model(
             name=task.name,
             python_model=str(Path(__file__).with_name("served.py")),
             artifacts={"weights": str(weights.absolute()), "vocabulary": str(vocabulary)},
-            code_paths=[str(Path(str(gpt1.__file__)).parent)],
+            code_paths=[str(code)],
             signature=mlflow.models.infer_signature([record], [answer]),
             input_example=[record],
             pip_requirements=[f"{library}=={metadata.version(library)}" for library in LIBRARIES],

@@ -35,11 +35,12 @@ def attempt(work: Callable[..., str], source: str, origin: Origin, *more: str) -
     whether it went well.
     """
     try:
-        print(work(source, origin, *more), flush=True)
+        print(f"{work(source, origin, *more)}\n", end="", flush=True)  # whole, beside other threads
         return True
     except Exception as error:  # httpx, requests and huggingface_hub have many
         why = f"{type(error).__name__}: {error}".splitlines()[0].partition(". ")[0]
-        print(f"{source} did not come ({why}); by hand: {by_hand(source, origin)}", flush=True)
+        line = f"{source} did not come ({why}); by hand: {by_hand(source, origin)}\n"
+        print(line, end="", flush=True)
         return False
 
 
