@@ -120,17 +120,6 @@ def known_keys(model):
 
 
 @pytest.mark.slow
-def test_pictures_are_of_the_runs_that_ship(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    import scores_by_task
-
-    for run, path in scores_by_task.PICTURES.items():
-        assert path.read_text(encoding="utf-8") == scores_by_task.picture(run), (
-            "python docs/scores_by_task.py draws it anew"
-        )
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_pages_build_without_a_warning_and_fetch_nothing_from_elsewhere(tmp_path):
     """With --strict a dead link, a missing anchor and a name of no object are errors."""

@@ -27,9 +27,9 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 126_081,
-    "product, files": 209,
-    "tests, tokens": 117_144,
+    "product, tokens": 125_581,
+    "product, files": 208,
+    "tests, tokens": 117_086,
     "tests, files": 95,
     "benchmarks, tokens": 14_723,
     "benchmarks, files": 12,
