@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 125_581,
     "product, files": 208,
-    "tests, tokens": 117_086,
+    "tests, tokens": 117_097,
     "tests, files": 95,
     "benchmarks, tokens": 14_723,
     "benchmarks, files": 12,

@@ -54,7 +54,7 @@ def plain(place):
     return run(place / "plain", processes=1)
 
 
-@pytest.fixture(scope="module", params=(0, 1))
+@pytest.fixture(scope="module", params=(pytest.param(0, marks=pytest.mark.long), 1))
 def two(request, place, plain):
     """Two processes at a stage, and where their states lie."""
     folder = place / f"stage-{request.param}"
