@@ -33,7 +33,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 95,
     "benchmarks, tokens": 14_723,
     "benchmarks, files": 12,
-    "pages, bytes": 150_594,
+    "pages, bytes": 150_654,
     "scripts and templates, bytes": 17_992,
 }
 
