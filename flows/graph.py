@@ -25,13 +25,15 @@ CHECK = "check"  # reads all parameters, and writes the same whatever they are
 
 
 class Stage(NamedTuple):
-    """A stage of dvc.yaml: the stages it needs, whether it may have to run, whether it runs a
-    network (and so uses a GPU), and what dvc.lock records of its inputs and outputs, by path.
+    """A stage of dvc.yaml: the stages it needs, whether it may have to run (it is `changed`, or a
+    stage that it needs is stale), whether it runs a network (and so uses a GPU), and what dvc.lock
+    records of its inputs and outputs, by path.
     """
 
     needs: tuple[str, ...]
     stale: bool
     runs_network: bool
+    changed: bool = True
     recorded: Mapping[str, str] = MappingProxyType({})
 
 
@@ -67,14 +69,16 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                     if stage in chosen:
                         needs = tuple(need.addressing for need in graph.successors(stage))
                         above = any(stages[need].stale for need in needs if need != CHECK)
-                        stale = above or changed(stage)
+                        here = changed(stage)
                         network = any(dep.def_path.startswith("gpt1/model") for dep in stage.deps)
                         recorded = {
                             file.def_path: str(file.hash_info.value)
                             for file in (*stage.deps, *stage.outs)
                             if file.hash_info
                         }
-                        stages[stage.addressing] = Stage(needs, stale, network, recorded)
+                        stages[stage.addressing] = Stage(
+                            needs, above or here, network, here, recorded
+                        )
                 return stages
         except LockError as error:  # another DVC is at work here
             busy = BUSY.search(str(error))
@@ -116,6 +120,15 @@ def changes() -> Callable[[Any], bool]:
         return statuses[key]
 
     return lambda stage: stage.changed_stage() or any(map(file_changed, (*stage.deps, *stage.outs)))
+
+
+def made_anew(name: str, stage: Stage) -> bool:
+    """Return whether dvc.lock records other outputs of a stage than it did for `stage`."""
+    try:
+        outputs = read_yaml(LOCK)["stages"][name]["outs"]
+        return any(stage.recorded.get(out["path"]) != out["md5"] for out in outputs)
+    except (UserError, LookupError, TypeError):  # another DVC is writing it
+        return True
 
 
 def value_at(values: Any, key: str) -> Any:

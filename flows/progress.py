@@ -45,9 +45,13 @@ class Progress(Bar):
     def end(self, name: str, line: str) -> None:
         """Report the end of a stage with this line."""
         self.began.pop(name)
+        self.skip(name)
+        self.say(line)
+
+    def skip(self, name: str) -> None:
+        """Count a stage as done that does not have to run."""
         self.waiting.discard(name)
         self.advance(self.shown)
-        self.say(line)
 
     def tick(self) -> None:
         """Show which stages are at work."""

@@ -27,7 +27,7 @@ from prefect.runtime import deployment
 from prefect.states import Cancelled, Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.graph import Stage, longest_paths, read_graph
+from flows.graph import Stage, longest_paths, made_anew, read_graph
 from flows.lanes import Lanes
 from flows.processes import (
     StageLostError,
@@ -89,8 +89,9 @@ def show_table(name: str) -> None:
 
 
 def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
-    """Run every stale stage once its needs have completed, those with the longest path behind them
-    first. Returns the names of failed stages; stages that do not need these still run.
+    """Run every changed stage once its needs have completed, and those whose needs made something
+    new, the longest path behind them first. Returns the names of failed stages; stages that do not
+    need these still run.
     """
     stale = {name: stage for name, stage in stages.items() if stage.stale}
     seconds: dict[str, float] = read_json(SECONDS) if SECONDS.is_file() else {}
@@ -99,10 +100,17 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
     order = TopologicalSorter(needs)
     order.prepare()
     ready, ended = list[str](), queue.Queue[str]()
-    futures, failed = dict[str, Any](), list[str]()
+    futures, failed, made = dict[str, Any](), list[str](), set[str]()
     with Progress(stale, seconds, lanes.count) as progress:
         while True:
-            ready = sorted([*ready, *order.get_ready()], key=lambda name: -urgency[name])
+            while names := order.get_ready():
+                for name in names:
+                    if stale[name].changed or made.intersection(needs[name]):
+                        ready.append(name)
+                    else:
+                        order.done(name)
+                        progress.skip(name)
+            ready.sort(key=lambda name: -urgency[name])
             networks = (
                 {} if stops_requested() else {name: stale[name].runs_network for name in ready}
             )
@@ -110,7 +118,9 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
                 ready.remove(name)
                 progress.began[name] = time.monotonic()
                 futures[name] = run_stage.submit(  # type: ignore[call-overload]
-                    name, environment, wait_for=[futures[need] for need in needs[name]]
+                    name,
+                    environment,
+                    wait_for=[futures[need] for need in needs[name] if need in futures],
                 )
                 futures[name].add_done_callback(lambda _, name=name: ended.put(name))
             if not progress.began:
@@ -124,6 +134,11 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
             took = futures[name].result(raise_on_failure=False)
             if isinstance(took, float):
                 order.done(name)
+                unchanged = (other for other in stale if not stale[other].changed)
+                if any(name in needs[other] for other in unchanged) and made_anew(
+                    name, stale[name]
+                ):
+                    made.add(name)
                 if took:
                     seconds[name] = round(took, 1)
                     with suppress(OSError):  # a full disk must not end the run

@@ -29,7 +29,12 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     if not (stale := [name for name, stage in stages.items() if stage.stale]):
         print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")
         return 0
-    print(f"{len(stages)} stages, of which {len(stale)} may have to run", file=sys.stderr)
+    changed = sum(stages[name].changed for name in stale)
+    more = f", and {len(stale) - changed} more if these make something new"
+    print(
+        f"{changed} of {len(stages)} stages have to run{more if len(stale) > changed else ''}",
+        file=sys.stderr,
+    )
     # Prefect's lines are for its pages; a person sees those of flows/progress.py
     os.environ["DO_NOT_TRACK"] = "1"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"

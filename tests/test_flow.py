@@ -204,18 +204,22 @@ def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(g
     assert sorted(graph.journal()) == NAMES
     assert graph.journal()[0] == "first"
     assert graph.journal().index("work-a") < graph.journal().index("table2")
-    assert "4 stages, of which 4 may have to run" in said
+    assert "4 of 4 stages have to run" in said
     assert "everything is up to date" in said
     assert "Error" not in said
     assert (graph.folder / "data/logs/run/work@a.log").read_text().startswith("Running stage")
     (graph.folder / "data/logs/serve/prefect.log").unlink()
     assert "everything is up to date (4 stages)" in graph.run()
     assert not (graph.folder / "data/logs/serve/prefect.log").exists()
+    with (graph.folder / "stage.py").open("a") as stage:
+        stage.write("# first runs again, and makes the same as before\n")
+    assert "1 of 4 stages have to run, and 3 more if" in graph.run()
+    assert sorted(graph.journal()) == sorted([*NAMES, "first"])
     (graph.folder / "out/a").unlink()
     lock = graph.folder / "dvc.lock"
     lock.write_text((whole := lock.read_text())[: len(whole) // 2] + "[")  # as by a kill
     assert "it is .dvc/tmp/dvc.lock.torn now" in graph.run()
-    assert len(graph.journal()) == 4, "all came from DVC's cache"
+    assert len(graph.journal()) == 5, "all came from DVC's cache"
     assert sorted(lock.read_text()) == sorted(whole), "in another order perhaps"
 
 
