@@ -30,7 +30,7 @@ SIZES = {  # rows of train, dev and test; where the official test has no labels 
     "snli": (800, 100, 300),
     "mnli": (1000, 300, 60),
     "qnli": (1200, 300, 60),
-    "rte": (1600, 300, 60),
+    "rte": (1000, 300, 60),
     "scitail": (1000, 100, 300),
     "race": (800, 100, 300),
     "story_cloze": (1000, 0, 300),

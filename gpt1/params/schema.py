@@ -158,6 +158,7 @@ class Finetune(Optimization):
     epochs: PositiveInt
     warmup_fraction: Fraction
     classifier_dropout: Fraction
+    symbol_deviation: PositiveFloat
     lambda_lm: NonNegativeFloat
     transfer: Literal["all", "none"] | int
     evaluation_updates: tuple[int, ...]

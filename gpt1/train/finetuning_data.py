@@ -106,6 +106,9 @@ def make_classifier(
         params.model.weight_deviation,
         generator,
     )
+    with torch.no_grad():
+        symbols = network.tokens[description.vocabulary_size :]
+        symbols *= recipe.symbol_deviation / params.model.embedding_deviation
     transfer_weights(weights, description, network, recipe.transfer)
     return Classifier(network, head)
 
