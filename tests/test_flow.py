@@ -19,7 +19,7 @@ from made_data import write_params, write_shards
 
 from flows.graph import Stage, longest_paths, read_graph, seconds_left
 from flows.lanes import Lanes
-from flows.server import is_up
+from flows.server import free_port, is_up
 from gpt1.base.errors import INTERRUPTED_STATUS, UserError
 from gpt1.base.files import sha256_file
 
@@ -71,8 +71,8 @@ NAMES = ["first", "table2", "work-a", "work-b"]
 class Graph:
     """The folder, and `gpt1 run` in it."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, **settings):
+        self.folder, self.settings = folder, settings
         (folder / "stage.py").write_text(STAGE)
         (folder / "dvc.yaml").write_text(GRAPH)
         for name in ("params.yaml", "prefect.toml"):
@@ -90,7 +90,8 @@ class Graph:
             [sys.executable, *program, *words],
             cwd=self.folder,
             env=kept | {"HOME": str(self.folder), "DVC_NO_ANALYTICS": "true", "PYTHONPATH": str(ROOT),
-                        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"} | variables,
+                        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+            | self.settings | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -130,6 +131,23 @@ def until(done, seconds=100):
 @pytest.fixture
 def graph(tmp_path):
     return Graph(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The address of a Prefect server: a run that has none starts its own, which takes seconds."""
+    port = str(free_port())
+    command = [sys.executable, "-m", "prefect", "server", "start", "--port", port]
+    home = os.environ | {"PREFECT_HOME": str(tmp_path_factory.mktemp("prefect"))}
+    process = subprocess.Popen(command, env=home, stdout=subprocess.DEVNULL, start_new_session=True)
+    until(lambda: is_up(f"http://127.0.0.1:{port}/api/health"))
+    yield f"http://127.0.0.1:{port}/api"
+    os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def served(tmp_path, server):
+    return Graph(tmp_path, PREFECT_API_URL=server)
 
 
 def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
@@ -225,17 +243,17 @@ def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(g
 
 @pytest.mark.slow
 @pytest.mark.server
-def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again(graph):
-    (graph.folder / "fail-work-a").touch()
-    (graph.folder / "lose-work-b").touch()
-    (graph.folder / ".dvc/tmp/rwlock").touch()  # as a DVC leaves it that is killed at that moment
-    said = graph.run(status=1)
-    assert sorted(graph.journal()) == ["first", "work-b"]
+def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again(served):
+    (served.folder / "fail-work-a").touch()
+    (served.folder / "lose-work-b").touch()
+    (served.folder / ".dvc/tmp/rwlock").touch()  # as a DVC leaves it that is killed at that moment
+    said = served.run(status=1)
+    assert sorted(served.journal()) == ["first", "work-b"]
     assert "error: work@a: made to fail (log: data/logs/run/work@a.log)" in said
     assert "error: 1 failed: work@a; what needs none of them is done" in said
-    (graph.folder / "fail-work-a").unlink()
-    graph.run("table2")
-    assert sorted(graph.journal()) == NAMES
+    (served.folder / "fail-work-a").unlink()
+    served.run("table2")
+    assert sorted(served.journal()) == NAMES
 
 
 @pytest.mark.slow
@@ -243,28 +261,28 @@ def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again
 @pytest.mark.parametrize(
     ("number", "whole_group"), [(signal.SIGINT, True), (signal.SIGKILL, False)]
 )
-def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(graph, number, whole_group):
-    with graph.waiting("work-a", "work-b"):
-        process = graph.start()
-        pids = [graph.pid("work-a"), graph.pid("work-b")]
+def test_a_run_that_is_ended_saves_leaves_nothing_and_goes_on(served, number, whole_group):
+    with served.waiting("work-a", "work-b"):
+        process = served.start()
+        pids = [served.pid("work-a"), served.pid("work-b")]
         family = psutil.Process(process.pid).children(recursive=True)
         assert {one.pid for one in family} >= set(pids)
         (os.killpg if whole_group else os.kill)(process.pid, number)
         said = process.communicate(timeout=60)[0]
         until(lambda: not [one for one in family if one.is_running() and one.status() != "zombie"])
     assert process.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 130), said
-    assert {path.name for path in graph.folder.glob("saved-*")} == {"saved-work-a", "saved-work-b"}
-    graph.run()
-    assert sorted(graph.journal()) == NAMES
+    assert {path.name for path in served.folder.glob("saved-*")} == {"saved-work-a", "saved-work-b"}
+    served.run()
+    assert sorted(served.journal()) == NAMES
 
 
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.parametrize("cluster", [pytest.param("ray", marks=pytest.mark.long), "dask"])
-def test_a_cluster_runs_each_stage_once(graph, cluster):
+def test_a_cluster_runs_each_stage_once(served, cluster):
     pytest.importorskip(f"prefect_{cluster}")
-    graph.run(GPT1_TASK_RUNNER=cluster)
-    assert sorted(graph.journal()) == NAMES
+    served.run(GPT1_TASK_RUNNER=cluster)
+    assert sorted(served.journal()) == NAMES
 
 
 @pytest.mark.slow
@@ -304,17 +322,17 @@ def test_a_training_whose_dvc_is_killed_at_its_end_is_not_run_again(graph, monke
 
 @pytest.mark.slow
 @pytest.mark.server
-def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(graph):
-    with graph.waiting("first"):
-        by_hand = graph.start("repro", "-q", "first", program=("-m", "dvc"))
-        graph.pid("first")
-        run = graph.start("work@a")
+def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(served):
+    with served.waiting("first"):
+        by_hand = served.start("repro", "-q", "first", program=("-m", "dvc"))
+        served.pid("first")
+        run = served.start("work@a")
         lines = iter(run.stdout.readline, "")
         assert any("first waits for" in line and f"PID {by_hand.pid}" in line for line in lines)
-        assert "another run is at work here, process" in graph.run("work@b", status=2)
+        assert "another run is at work here, process" in served.run("work@b", status=2)
     assert run.wait(100) == 0
     assert by_hand.wait(100) == 0
-    assert sorted(graph.journal()) == ["first", "work-a"]
+    assert sorted(served.journal()) == ["first", "work-a"]
 
 
 @pytest.mark.slow

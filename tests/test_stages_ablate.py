@@ -137,8 +137,8 @@ def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
         finetune_recipe(params, "cola"),
     )
 
-    def start(transfer):
-        moved = recipe.model_copy(update={"transfer": transfer})
+    def start(transfer, **changes):
+        moved = recipe.model_copy(update={"transfer": transfer, **changes})
         return make_classifier(
             params, moved, about, wanted, weights_of("transformer"), 3
         ).state_dict()
@@ -157,6 +157,13 @@ def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
             inner.startswith("blocks.") and int(inner.split(".")[1]) < layers
         )
         assert torch.equal(value, pretrained[inner] if comes else fresh[name]), name
+
+    halved = start(layers, symbol_deviation=recipe.symbol_deviation / 2)
+    for name, value in found.items():
+        expected = value.clone()
+        if name.endswith("tokens"):
+            expected[VOCABULARY:] /= 2
+        assert torch.equal(halved[name], expected), name
 
 
 def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
