@@ -3,7 +3,7 @@ only by what talks to MLflow.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -70,13 +70,24 @@ class Store:
         self.client.log_batch(run.info.run_id, params=params)
         return run
 
-    def send(self, run: Run, points: Sequence[Point]) -> int:
-        """Log points; MLflow drops those that it has. Returns how many there are."""
+    def points_of(self, run: Run) -> set[tuple[str, int]]:
+        """Return name and update of each point that MLflow has of a run."""
+        return {
+            (key, metric.step)
+            for key in run.data.metrics
+            for metric in self.client.get_metric_history(run.info.run_id, key)
+        }
+
+    def send(
+        self, run: Run, points: Sequence[Point], there: Collection[tuple[str, int]] = ()
+    ) -> int:
+        """Log points but those that are `there`. Returns how many there are."""
         metrics = [
             Metric(key, float(value), int(point["time"] * 1000), int(point["update"]))
             for point in points
             for key, value in point.items()
             if key not in ("time", "update") and isinstance(value, int | float)
+            if (key, point["update"]) not in there
         ]
         self.client.log_batch(run.info.run_id, metrics=metrics)
         return len(points)

@@ -36,14 +36,15 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
             run = store.run(stage, name, training.fingerprint, began, values)
             runs[f"{stage} {name}"] = run.info.run_id
             # a training without a score today, for its report is outdated, keeps what MLflow has
-            if (complete := run.data.tags.get(COMPLETE, "")).startswith(training.digest):
+            if run.data.tags.get(COMPLETE, "").startswith(training.digest):
                 continue
-            # a curve that came from another log has other times: of it the score alone is news
-            store.send(run, training.points[-2 if complete.startswith(values) else 0 :])
+            *points, score = training.points
+            store.send(run, points, store.points_of(run))
+            store.send(run, [score])
             log_data(store, run, subject(stage, name)[0])
             store.client.log_artifact(run.info.run_id, str(folder / "summary.json"))
             where = training.facts.get("machine", {}) | training.facts.get("checkout", {})
-            store.end(run, training.digest, where, training.points[-1]["time"])
+            store.end(run, training.digest, where, points[-1]["time"])
             written += 1
         _report(store, notice)
         for key, value in view_tags().items():
