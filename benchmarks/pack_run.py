@@ -24,7 +24,6 @@ from gpt1.results.provenance import facts
 from gpt1.results.runs import NAMES, PREDICTIONS, RUN, write_table
 
 REPORT = stage_folder("report")
-APART = ("scores", "plots", "dev_scores")  # dvc's
 MODELS = ("qnli", "sst2", "story_cloze")  # beside the pre-trained one; each as float16, 1.2 MB
 
 
@@ -49,7 +48,7 @@ def main() -> None:
         sys.exit(f"error: {line}")
     with writing_folder(target) as folder:
         for path in sorted(REPORT.glob("*/*")):
-            if path.is_file() and path.name != PREDICTIONS and path.parent.name not in APART:
+            if path.is_file() and path.name != PREDICTIONS:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, folder / path)
         (folder / REPORT / "predictions").mkdir(parents=True)

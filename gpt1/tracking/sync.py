@@ -72,11 +72,9 @@ def _report(store: Store, notice: str) -> None:
     for path in files:
         artifact_path = path.parent.relative_to(folder).as_posix().strip(".")
         store.client.log_artifact(run.info.run_id, str(path), artifact_path)
-    for path in sorted(folder.glob("scores/*/*.json")) if not notice else ():
-        numbers = read_json(path)
-        if (value := numbers.get("mean", numbers.get("difference"))) is not None:
-            name = f"{path.parent.name}/{path.stem}"
-            store.client.log_metric(run.info.run_id, name, value, synchronous=True)
+    for path in sorted(folder.glob("*.json")) if not notice else ():
+        for name, value in read_json(path).items():
+            store.client.log_metric(run.info.run_id, f"{path.stem}/{name}", value)
     paths = [*folder.glob("claims/claims.md"), *sorted(folder.glob("table?/table?.md"))]
     tables = (path.read_text(encoding="utf-8").partition("\n- ")[0] for path in paths)
     store.end(run, digest, {NOTE: "\n\n".join([notice, *tables]).lstrip()}, time())
