@@ -18,10 +18,9 @@ from gpt1.model.weights import read_weights, save_state
 from gpt1.params.recipes import pretraining_of
 from gpt1.params.schema import read_params
 from gpt1.results import load
-from gpt1.results.freshness import freshness
 from gpt1.results.page import INDEX, write_page
 from gpt1.results.provenance import facts
-from gpt1.results.runs import NAMES, PREDICTIONS, RUN, write_table
+from gpt1.results.runs import NAMES, PREDICTIONS, RUN, freshness, write_table
 
 REPORT = stage_folder("report")
 MODELS = ("qnli", "sst2", "story_cloze")  # beside the pre-trained one; each as float16, 1.2 MB

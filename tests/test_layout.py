@@ -111,7 +111,7 @@ ROOMS = {  # room -> what of ours it may import
 HOMES = {  # library -> the only places that may import it
     "mlflow": [
         "gpt1/tracking/store.py",
-        "gpt1/tracking/inputs.py",
+        "gpt1/tracking/store.py",
         "gpt1/tracking/live.py",
         "gpt1/inference/registered.py",
         "gpt1/inference/served.py",
@@ -123,7 +123,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/stages/pretrain.py",
         "gpt1/stages/finetune.py",
         "gpt1/stages/zero_shot.py",
-        "gpt1/base/gpus.py",
+        "gpt1/base/machine.py",
         "gpt1/inference/",
         "gpt1/exchange/",
     ],

@@ -21,7 +21,7 @@ from flows.graph import read_graph
 from gpt1.params.profile import overridden
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.results import load
-from gpt1.results.freshness import freshness
+from gpt1.results.runs import freshness
 from gpt1.tracking.address import runs_page
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from made_results import begin
 
-from gpt1.base import cores
 from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
@@ -100,7 +99,7 @@ def test_env_file_names_the_server_and_the_environment_wins(monkeypatch):
 
 def test_a_run_records_the_cores_that_a_container_leaves(tmp_path, monkeypatch):
     quota = tmp_path / "cpu.max"
-    monkeypatch.setattr(cores, "CONTAINER_QUOTA", quota)
+    monkeypatch.setattr("gpt1.base.machine.CONTAINER_QUOTA", quota)
     quota.write_text("100000 100000\n")
     assert machine()["cores"] == "1"
     quota.write_text("max 100000\n")

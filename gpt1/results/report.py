@@ -10,11 +10,10 @@ import pandas as pd
 from gpt1.base.files import stage_folder, write_json
 from gpt1.params.schema import Params
 from gpt1.results.claims import claims_of
-from gpt1.results.columns import FULL
+from gpt1.results.columns import FULL, SEEDS
 from gpt1.results.curves import curves_of, plot_curves, thinned
 from gpt1.results.display import FORMATS, displayed, layers_table, zero_shot_table
 from gpt1.results.figures import plot_layers, plot_table5, plot_zero_shot
-from gpt1.results.glue import SEEDS
 from gpt1.results.paper import TABLE5_ROWS
 from gpt1.results.plotting import NETWORK_TITLES, svg
 from gpt1.results.predictions import predictions_of, sources_of

@@ -10,10 +10,9 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, fingerprint, read_json, sha256_file, stage_folder, write_json
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off
-from gpt1.tracking.inputs import log_data
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.results import finished, read_training, reported_scores, subject
-from gpt1.tracking.store import COMPLETE, NOTE, Store
+from gpt1.tracking.store import COMPLETE, NOTE, Store, log_data
 from gpt1.tracking.views import view_tags
 
 REPORTED = (".md", ".csv", ".html", ".svg")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gpt1.base.errors import UserError
-from gpt1.model.device import to_device
+from gpt1.model.layout import to_device
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import Pretrain
