@@ -27,14 +27,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_581,
-    "product, files": 208,
-    "tests, tokens": 117_097,
+    "product, tokens": 124_221,
+    "product, files": 191,
+    "tests, tokens": 115_920,
     "tests, files": 95,
-    "benchmarks, tokens": 14_723,
+    "benchmarks, tokens": 14_693,
     "benchmarks, files": 12,
-    "pages, bytes": 150_654,
-    "scripts and templates, bytes": 17_992,
+    "pages, bytes": 150_599,
+    "scripts and templates, bytes": 14_692,
 }
 
 GROUND = {"base", "params.schema"}
