@@ -36,8 +36,7 @@ import torch
 from measuring import PROFILES, TINY, Size, heading, in_turn, named_size, our_step, spread, table
 from training_step import make
 
-from gpt1.base.cores import cores
-from gpt1.base.settings import setting
+from gpt1.base.machine import cores, setting
 from gpt1.corpus.shards import write_index
 from gpt1.estimate import PEAKS
 from gpt1.model.lstm import Lstm

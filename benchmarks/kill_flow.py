@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from flows.server import free_port
-from gpt1.base.cores import cores, cpu_name
+from gpt1.base.machine import cores, cpu_name
 from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]

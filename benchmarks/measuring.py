@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 import torch
 
-from gpt1.base.cores import cpu_name
+from gpt1.base.machine import cpu_name
 from gpt1.inference.openai_gpt import quiet_transformers, their_config, to_theirs
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Network

@@ -18,13 +18,11 @@ from gpt1.model.weights import read_weights, save_state
 from gpt1.params.recipes import pretraining_of
 from gpt1.params.schema import read_params
 from gpt1.results import load
-from gpt1.results.freshness import freshness
 from gpt1.results.page import INDEX, write_page
 from gpt1.results.provenance import facts
-from gpt1.results.runs import NAMES, PREDICTIONS, RUN, write_table
+from gpt1.results.runs import NAMES, PREDICTIONS, RUN, freshness, write_table
 
 REPORT = stage_folder("report")
-APART = ("scores", "plots", "dev_scores")  # dvc's
 MODELS = ("qnli", "sst2", "story_cloze")  # beside the pre-trained one; each as float16, 1.2 MB
 
 
@@ -49,7 +47,7 @@ def main() -> None:
         sys.exit(f"error: {line}")
     with writing_folder(target) as folder:
         for path in sorted(REPORT.glob("*/*")):
-            if path.is_file() and path.name != PREDICTIONS and path.parent.name not in APART:
+            if path.is_file() and path.name != PREDICTIONS:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, folder / path)
         (folder / REPORT / "predictions").mkdir(parents=True)

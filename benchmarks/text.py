@@ -20,8 +20,8 @@ from pathlib import Path
 
 import psutil
 
-from gpt1.base.cores import cores, cpu_name
 from gpt1.base.files import stage_folder
+from gpt1.base.machine import cores, cpu_name
 from gpt1.params.profile import compose
 
 COMMON_WORDS = 3000

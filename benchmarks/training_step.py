@@ -40,7 +40,7 @@ from measuring import (
 from torch.nn import functional as F
 
 from gpt1.train.launch import Machine
-from gpt1.train.precision import arithmetic
+from gpt1.train.speed import arithmetic
 
 WAYS = ("ours", "ours-eager", "hf", "hf-compiled")
 BATCHES = {"117m": 4, "4m": 32, "1m": 32, "tiny": 8}

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
-from gpt1.base.gpus import usable_gpus, visible_gpus
-from gpt1.base.settings import setting
+from gpt1.base.machine import cores, setting, usable_gpus, visible_gpus
 from gpt1.estimate import parameters
 from gpt1.params.schema import read_params
 

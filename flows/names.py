@@ -13,7 +13,7 @@ from urllib.error import HTTPError
 from prefect.plugins import HookContext, SetupResult, register_hook
 
 from gpt1.base.files import fingerprint
-from gpt1.base.servers import server_address
+from gpt1.base.locks import server_address
 
 
 def deployment_name() -> str:

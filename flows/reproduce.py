@@ -40,7 +40,7 @@ from flows.processes import (
 from flows.progress import Progress
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, write_json
-from gpt1.base.settings import setting
+from gpt1.base.machine import setting
 from gpt1.estimate import SECONDS
 from gpt1.params.schema import read_params
 

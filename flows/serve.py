@@ -14,7 +14,7 @@ from flows.names import deployment_name
 from flows.processes import is_at_work
 from flows.server import ENVIRONMENT, mlflow_server, prefect_server
 from gpt1.base.errors import UserError, run_stage
-from gpt1.base.servers import announced, server_address
+from gpt1.base.locks import announced, server_address
 from gpt1.tracking.address import runs_page
 
 

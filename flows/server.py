@@ -18,8 +18,8 @@ from threading import Event, Thread
 
 from gpt1.base.errors import UserError
 from gpt1.base.interrupts import end_with_parent
-from gpt1.base.servers import announced, server_address
-from gpt1.base.settings import setting
+from gpt1.base.locks import announced, server_address
+from gpt1.base.machine import setting
 from gpt1.tracking.address import switched_off, tracking_uri
 
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000  # where they are free

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BASE = getattr(sys, "_base_executable", sys.executable)
-TOOLS = "awk bash cat cmp df dirname expand find grep ls make mkdir mount mv rm sed sh sleep"
+TOOLS = "bash cat cmp dirname expand find flock grep ls make mkdir mount mv rm sed sh"
 
 PYPROJECT = """
 [build-system]
@@ -47,24 +47,22 @@ class Checkout:
         self.tools, self.wheels = aside / "tools", aside / "wheels"
         for made in (folder / "gpt1", self.tools, self.wheels):
             made.mkdir(parents=True)
-        for name in ("Makefile", "gpt1/setup.sh"):
-            shutil.copy(ROOT / name, folder / name)
+        shutil.copy(ROOT / "Makefile", folder)
         (folder / "gpt1/__init__.py").touch()
         (folder / "pyproject.toml").write_text(PYPROJECT)
         (folder / "backend.py").write_text(BACKEND)
         self.pin("1.0")
-        for version in ("1.0", "2.0"):
-            info = f"tiny-{version}.dist-info"
-            about = f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n"
+        for name, version in (("tiny", "1.0"), ("tiny", "2.0"), ("torch", "1.0"), ("uv", "1.0")):
+            info = f"{name}-{version}.dist-info"
             files = {
-                "tiny.py": f"version = {version!r}\n",
-                f"{info}/METADATA": about,
+                f"{name}.py": f"version = {version!r}\n",
+                f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
                 f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
                 f"{info}/RECORD": "",
             }
-            with zipfile.ZipFile(self.wheels / f"tiny-{version}-py3-none-any.whl", "w") as wheel:
-                for name, content in files.items():
-                    wheel.writestr(name, content)
+            with zipfile.ZipFile(self.wheels / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+                for path, content in files.items():
+                    wheel.writestr(path, content)
         for name in TOOLS.split():
             (self.tools / name).symlink_to(shutil.which(name) or name)
         self.tool("python3", f'#!/bin/sh\nexec "{BASE}" "$@"\n')
@@ -85,15 +83,6 @@ class Checkout:
         path.write_text(script)
         path.chmod(0o755)
         return path
-
-    def python_that(self, name: str, does: str) -> Path:
-        """A Python that does something first, with `sys` at hand, wherever it is given a program."""
-        return self.tool(
-            name,
-            f"#!{BASE}\nimport os, sys\nif '-c' in sys.argv:\n    {does}\n"
-            "    exec(sys.argv[sys.argv.index('-c') + 1])\n"
-            f"else:\n    os.execv({BASE!r}, [{BASE!r}, *sys.argv[1:]])\n",
-        )
 
     def start(self, *command: str, **settings: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(

@@ -9,8 +9,8 @@ import pytest
 
 from gpt1.demo import lexicon
 from gpt1.demo.files import SIZES, write_world
+from gpt1.demo.pairs import Single
 from gpt1.demo.sides import FRAME, clauses, misjudged, sentences
-from gpt1.demo.singles import Single
 from gpt1.params.schema import read_params
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.readers import read_task

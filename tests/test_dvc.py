@@ -42,7 +42,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "read_params",
         "refuse_without_stage",  # by check, whose result is a constant
     },
-    "gpt1/base/cores.py": {"cores", "cpu_name"},  # for the record
+    "gpt1/base/machine.py": {"cores", "cpu_name", "setting", "usable_gpus"},  # recorded
     "gpt1/base/errors.py": {"DISK_FULL", "not_utf8", "UserError", "printable"},
     "gpt1/base/files.py": {
         "CHECKPOINTS",
@@ -63,7 +63,6 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "writing_folder",
     },
     "gpt1/base/interrupts.py": {"end_with_parent", "interrupts_held"},  # when a process ends
-    "gpt1/base/settings.py": {"setting"},  # which tasks divide a text, and where they run
     "gpt1/base/locks.py": set(),
     "gpt1/tracking/address.py": set(),
     "gpt1/tracking/live.py": {"tracked"},
@@ -71,8 +70,6 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
     "gpt1/tracking/store.py": set(),
     "gpt1/tracking/results.py": set(),
     "flows/graph.py": {"read_graph"},  # what is out of date, for a reader: no stage asks
-    "gpt1/base/machine.py": set(),
-    "gpt1/base/gpus.py": {"usable_gpus"},  # cpu or cuda: recorded with every time
     "gpt1/params/strict.py": {"validated"},
     "gpt1/params/yaml.py": {"read_yaml"},  # what dvc.yaml names, for a checkpoint's digest
 }
@@ -256,7 +253,7 @@ def test_places_are_where_dvc_looks_for_them():
 
 
 def test_what_is_no_part_of_params_knows_nothing_of_them():
-    for path in ["base/cores", "base/errors", "base/files", "params/yaml"]:
+    for path in ["base/machine", "base/errors", "base/files", "params/yaml"]:
         known = set(map(relative, closure(ROOT / f"gpt1/{path}.py")))
         assert not known & {"gpt1/params/schema.py"}
 

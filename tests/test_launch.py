@@ -15,7 +15,7 @@ import torch
 from made_data import write_params, write_shards
 
 from gpt1.base.errors import UserError
-from gpt1.base.gpus import usable_gpus
+from gpt1.base.machine import usable_gpus
 from gpt1.model.gpt import Decoder
 from gpt1.params.profile import compose
 from gpt1.params.schema import validate

@@ -27,14 +27,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_581,
-    "product, files": 208,
-    "tests, tokens": 117_097,
+    "product, tokens": 124_221,
+    "product, files": 191,
+    "tests, tokens": 115_920,
     "tests, files": 95,
-    "benchmarks, tokens": 14_723,
+    "benchmarks, tokens": 14_693,
     "benchmarks, files": 12,
-    "pages, bytes": 150_654,
-    "scripts and templates, bytes": 17_992,
+    "pages, bytes": 150_599,
+    "scripts and templates, bytes": 14_692,
 }
 
 GROUND = {"base", "params.schema"}
@@ -111,7 +111,7 @@ ROOMS = {  # room -> what of ours it may import
 HOMES = {  # library -> the only places that may import it
     "mlflow": [
         "gpt1/tracking/store.py",
-        "gpt1/tracking/inputs.py",
+        "gpt1/tracking/store.py",
         "gpt1/tracking/live.py",
         "gpt1/inference/registered.py",
         "gpt1/inference/served.py",
@@ -123,7 +123,7 @@ HOMES = {  # library -> the only places that may import it
         "gpt1/stages/pretrain.py",
         "gpt1/stages/finetune.py",
         "gpt1/stages/zero_shot.py",
-        "gpt1/base/gpus.py",
+        "gpt1/base/machine.py",
         "gpt1/inference/",
         "gpt1/exchange/",
     ],

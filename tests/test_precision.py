@@ -7,7 +7,7 @@ from made_data import tiny_sizes
 from gpt1.model.gpt import Decoder
 from gpt1.params.schema import validate
 from gpt1.params.yaml import read_yaml
-from gpt1.train import precision, speed
+from gpt1.train import speed
 from gpt1.train.launch import Machine
 
 SIZES = tiny_sizes(context=12, width=32, heads=2, deviation=0.3)
@@ -33,9 +33,9 @@ def recipe(request):
     ],
 )
 def test_a_processor_without_bf16_computes_in_fp32(wanted, native, expected, monkeypatch):
-    monkeypatch.setattr(precision, "native_bf16", lambda: native)
-    assert precision.arithmetic(CPU, wanted) == expected
-    assert precision.arithmetic(torch.device("cuda"), wanted) == wanted
+    monkeypatch.setattr(speed, "native_bf16", lambda: native)
+    assert speed.arithmetic(CPU, wanted) == expected
+    assert speed.arithmetic(torch.device("cuda"), wanted) == wanted
 
 
 def test_norms_are_of_float32_sums_where_products_are_of_bfloat16():
@@ -70,7 +70,7 @@ def test_norms_are_of_float32_sums_where_products_are_of_bfloat16():
 )
 def test_compiled_where_it_pays(recipe, processor, tokens, setting, compiled, monkeypatch):
     monkeypatch.setattr(speed, "native_amx", lambda: processor == "amx")
-    monkeypatch.setattr(precision, "native_bf16", lambda: processor != "avx2")
+    monkeypatch.setattr(speed, "native_bf16", lambda: processor != "avx2")
     monkeypatch.setattr(speed.shutil, "which", lambda _: "c++")
     network = Decoder(SIZES, 40, seeded(0))
     machine = Machine("cpu", 1, compiled=setting)

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from made_results import begin
 
-from gpt1.base import cores
 from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
@@ -20,7 +19,7 @@ from gpt1.tracking.log import log_path, read_log
 from gpt1.tracking.results import finished, read_training, reported_scores, subject
 from gpt1.tracking.store import parameters
 
-CURVE = log_path("pretrain", "transformer/seed-0")
+LOG = log_path("pretrain", "transformer/seed-0")
 
 
 @pytest.fixture(autouse=True)
@@ -28,20 +27,15 @@ def _folder(tmp_path, monkeypatch):
     made_results.enter(tmp_path, monkeypatch)
 
 
-def test_a_log_holds_facts_times_and_points():
-    before = time.time()
+def test_a_log_holds_facts_and_the_last_point():
     tracker = begin()
     tracker.log(10, {"loss": 2.5, "learning_rate": 1e-3})
-    tracker.log(20, {"loss": float("nan")})
+    tracker.log(20, {"loss": 1.5})
     tracker.close("FINISHED")
-    facts, points = read_log(CURVE)
-    named = [facts[key] for key in ("fingerprint", "stage", "name", "status")]
-    assert named == ["f1", "pretrain", "transformer/seed-0", "FINISHED"]
-    assert [{key: value for key, value in point.items() if key != "time"} for point in points] == [
-        {"update": 10, "loss": 2.5, "learning_rate": 1e-3},
-        {"update": 20, "loss": None},
-    ]
-    assert before - 1 < points[0]["time"] <= points[1]["time"] < time.time() + 1
+    facts = read_log(LOG)
+    named = [facts[key] for key in ("fingerprint", "stage", "name", "status", "last")]
+    last = {"update": 20, "loss": 1.5}
+    assert named == ["f1", "pretrain", "transformer/seed-0", "FINISHED", last]
     assert facts["machine"].keys() == {"cpu", "cores", "gpu", "python", "torch"}
     assert facts["checkout"]["git_commit"] == "unknown"  # this folder is no checkout
 
@@ -51,35 +45,15 @@ def test_a_clock_that_jumps_makes_no_negative_seconds(monkeypatch):
     monkeypatch.setattr(time, "time", lambda: now - 3600)
     tracker.log(10, {"loss": 2.5})
     tracker.close("FINISHED")
-    assert 0 <= json.loads(CURVE.with_suffix(".run.json").read_text())["seconds"] < 60
-    assert len(read_log(CURVE)[1]) == 1
+    assert 0 <= read_log(LOG)["seconds"] < 60
 
 
-def test_a_resumed_run_repeats_no_point_and_a_cut_line_is_dropped():
-    tracker = begin()
-    for update in (10, 20, 30):
-        tracker.log(update, {"loss": float(update)})
-    with CURVE.open("a") as file:
-        file.write('{"time": 1, "update": 40, "lo')  # killed while writing
-    tracker = begin()
-    for update in (20, 30, 40):
-        tracker.log(update, {"loss": -1.0})
-    tracker.log(30, {"heldout_loss": 5.0})  # the kill came between two lines of one update
-    tracker.close("FINISHED")
-    assert [
-        (point["update"], point.get("loss"), point.get("heldout_loss"))
-        for point in read_log(CURVE)[1]
-    ] == [(10, 10.0, None), (20, 20.0, None), (30, 30.0, None), (40, -1.0, None), (30, None, 5.0)]
-
-
-def test_another_fingerprint_and_a_finished_run_begin_anew():
-    for fingerprint, value in (("f1", 1.0), ("f2", 2.0), ("f2", 3.0)):
-        tracker = begin(fingerprint)
-        tracker.log(10, {"loss": value})
-        tracker.close("FINISHED")
-        header, points = read_log(CURVE)
-        assert header["fingerprint"] == fingerprint
-        assert [point["loss"] for point in points] == [value]
+def test_a_resumed_run_keeps_its_start_and_a_finished_one_begins_anew():
+    starts = []
+    for fingerprint, status in (("f1", "KILLED"), ("f1", "FINISHED"), ("f1", "KILLED"), ("f2", "")):
+        begin(fingerprint).close(status)
+        starts.append(read_log(LOG)["time"])
+    assert starts[0] == starts[1] < starts[2] < starts[3]
 
 
 def test_other_ranks_write_nothing(monkeypatch):
@@ -125,7 +99,7 @@ def test_env_file_names_the_server_and_the_environment_wins(monkeypatch):
 
 def test_a_run_records_the_cores_that_a_container_leaves(tmp_path, monkeypatch):
     quota = tmp_path / "cpu.max"
-    monkeypatch.setattr(cores, "CONTAINER_QUOTA", quota)
+    monkeypatch.setattr("gpt1.base.machine.CONTAINER_QUOTA", quota)
     quota.write_text("100000 100000\n")
     assert machine()["cores"] == "1"
     quota.write_text("max 100000\n")
@@ -198,19 +172,18 @@ def test_the_score_is_of_the_reports_and_over_the_most_examples(recipes):
     assert (row[0], row[1]["score"]) == (("race", "full", "0"), 0.75)
 
 
-def test_points_have_the_times_of_their_log_and_of_no_other(recipes):
+def test_points_have_times_by_the_log_of_their_curve_and_of_no_other(recipes):
     folder = write_training("data/finetune/glue/cola/seed-0", best_dev_score=0.5)
-    log = Path("data/logs/finetune/cola/seed-0.jsonl")
     facts = {"fingerprint": "f1", "time": 5.0, "seconds": 3.0}
-    made_results.write_json(log.with_suffix(".run.json"), facts)
-    for loss, mark in ((1.5, "f1"), (9.0, None)):
-        log.write_text(json.dumps({"time": 7.0, "update": 10, "loss": loss}) + "\n")
-        found = read_training("finetune", "cola/seed-0", folder, {"time": 8.0, "score": 0.75})
-        assert (found.fingerprint == "f1") == (mark is not None)
-        assert (found.points[0]["time"] == 7.0) == (mark is not None)
-        assert {"update": 20, "time": 8.0, "score": 0.75} in found.points
-        assert found.points[-1]["best_dev_score"] == 0.5
-        assert (found.points[-1]["seconds"] == 3.0) == (mark is not None)
+    for loss, of_it in ((1.5, True), (9.0, False)):
+        last = {"last": {"update": 10, "loss": loss}}
+        made_results.write_json(log_path("finetune", "cola/seed-0"), facts | last)
+        found = read_training("finetune", "cola/seed-0", folder, {"time": 9.0, "score": 0.75})
+        assert (found.fingerprint == "f1") == of_it
+        assert (found.points[0]["time"] == 6.5) == of_it, "10 of 20 updates"
+        assert (found.points[1]["seconds"] == 3.0) == of_it
+        assert found.points[1]["best_dev_score"] == 0.5
+        assert found.points[2] == {"update": 20, "time": 9.0, "score": 0.75}
 
 
 def test_what_git_does_not_say_is_unknown(tmp_path, monkeypatch):

@@ -3,7 +3,6 @@ and on full disks.
 """
 
 import json
-import resource
 import subprocess
 from contextlib import contextmanager, suppress
 
@@ -167,16 +166,6 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-@contextmanager
-def files_of_at_most(bytes_):
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def offer(writer, position):
     if writer.due():
         writer.save(position, 1)
@@ -185,29 +174,10 @@ def offer(writer, position):
 def test_checkpoints_come_every_so_many_minutes(tmp_path):
     with saver(tmp_path, minutes=10) as (engine, writer):
         offer(writer, step(engine, 1))
-        writer.last_try -= 600.0  # ten minutes pass
+        writer.saved_at -= 600.0  # ten minutes pass
         offer(writer, step(engine, 2))
         offer(writer, step(engine, 3))
     assert checkpoints(tmp_path) == [2]
-
-
-def test_a_checkpoint_without_room_is_named_and_taken_when_there_is_room(tmp_path, capsys):
-    with saver(tmp_path) as (engine, writer):
-        for update in (1, 2, 3):
-            with files_of_at_most(4000):
-                offer(writer, step(engine, update))
-        assert writer.save(Position(0, 0), 1) == "nothing to save yet"
-        assert not list(tmp_path.iterdir()), "a half-written checkpoint lies about"
-        lines = capsys.readouterr().err.splitlines()
-        for update, line in enumerate(lines, start=1):
-            assert line.startswith(f"checkpoint of update {update} not written: ")
-            assert "too large" in line
-            assert line.endswith("; training goes on, next try in 0 min")
-        assert len(lines) == 3
-        with files_of_at_most(4000):
-            assert writer.save(Position(3, 3), 1).startswith("no checkpoint of it (")
-        assert writer.save(Position(3, 3), 1) == "checkpoint saved"
-    assert checkpoints(tmp_path) == [3]
 
 
 def test_a_pretraining_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_is_room(
@@ -221,6 +191,8 @@ def test_a_pretraining_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_
     said = capsys.readouterr().err.splitlines()[-1]
     assert "No space left on device): mend that and run the same command again" in said
     assert int(said.rpartition("goes on from ")[2].rpartition("-")[2]) == max(checkpoints(folder))
+    with pytest.raises(UserError, match=r"expected 0\.\d+ GB free, for a checkpoint .*make room"):
+        Run(folder, often).go()
     (folder / "filler").unlink()
     run = Run(folder, often)
     run.go()

@@ -28,8 +28,7 @@ def start(folder, *words, **environment):
 
 STAGES = (
     "check, world, acquire, clean, bpe, shard, encode,"
-    " prompt, baselines, pretrain, finetune, ablate, transfer, zero_shot, generate, dev_scores,"
-    " report, scores"
+    " prompt, baselines, pretrain, finetune, ablate, transfer, zero_shot, generate, report"
 )
 FUNCTIONS = {"ablate", "transfer"}  # of the module finetune
 

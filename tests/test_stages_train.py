@@ -267,6 +267,8 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
     out = Path("data/finetune", group, task)
     names = ("curve.jsonl", "logits.npz", "recipe.json", "summary.json", "weights.safetensors")
     assert list(outputs(out)) == [f"seed-5/{name}" for name in names]
+    best_score = json.loads((out / "seed-5/summary.json").read_text())["best_dev_score"]
+    assert json.loads(out.with_suffix(".json").read_text()) == {task: round(100 * best_score, 2)}
     with np.load(out / "seed-5/logits.npz", allow_pickle=False) as logits:
         shapes = {name: (logits[name].shape, logits[name].dtype) for name in logits.files}
     assert shapes == {

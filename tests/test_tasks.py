@@ -5,9 +5,8 @@ together.
 import pytest
 
 from gpt1.demo.meaning import quality_words
-from gpt1.tasks.clusters import cluster_ids
 from gpt1.tasks.pronouns import DPRD
-from gpt1.tasks.rows import Example
+from gpt1.tasks.rows import Example, cluster_ids
 from gpt1.tasks.table import TASKS, scored_split
 
 PAPER = {  # task: (shape of Figure 1, sequences, logits, metric of Tables 2-4)

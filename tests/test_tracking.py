@@ -23,11 +23,12 @@ from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
 from gpt1.tracking.address import problem, runs_page
-from gpt1.tracking.log import RunLog, log_path, read_log
+from gpt1.tracking.live import Tracker
+from gpt1.tracking.log import log_path, read_log
 from gpt1.tracking.sync import sync
 
 PRETRAINED, TUNED = "(pre-training) transformer seed 0", "rte full seed 1"
-CURVE = log_path("pretrain", "transformer/seed-0")
+LOG = log_path("pretrain", "transformer/seed-0")
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,15 @@ def write_score(score):
     pd.DataFrame([row]).to_parquet("data/report/table2/scores.parquet")
 
 
+def log_curve(fingerprint):
+    """The log of the pre-training, as its stage leaves it."""
+    log = Tracker("pretrain", "transformer/seed-0", read_params(), fingerprint)
+    for line in Path("data/pretrain/transformer/seed-0/curve.jsonl").read_text().splitlines():
+        point = json.loads(line)
+        log.log(point.pop("update"), point)
+    log.close("FINISHED")
+
+
 def dump():
     """All that MLflow's database holds, in words."""
     with contextlib.closing(sqlite3.connect("mlflow.db")) as database:
@@ -90,11 +100,7 @@ def test_nothing_to_tell_makes_no_database(monkeypatch):
 def test_a_row_a_training_and_nothing_twice(fresh, capfd):
     shutil.copy(fresh, "mlflow.db")
     write_results(points=40)
-    log = RunLog("pretrain", "transformer/seed-0", "its recipe and inputs")
-    for line in Path("data/pretrain/transformer/seed-0/curve.jsonl").read_text().splitlines():
-        point = json.loads(line)
-        log.append(point.pop("update"), point)
-    log.close("FINISHED")
+    log_curve("its recipe and inputs")
     assert sync(read_params()) == (3, 3)
     assert capfd.readouterr().err == ""
     found = runs()
@@ -215,8 +221,10 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     assert run.data.tags["gpt1.run"] == "pretrain transformer/seed-0 f1"
     assert run.data.tags.keys() >= {"cpu", "cores", "gpu", "python", "torch", "git_commit", "dirty"}
     assert history(run, "loss") == [(line["update"], line["loss"]) for line in lines]
+    log = read_log(LOG)
     sent_at = [metric.timestamp for metric in client().get_metric_history(run.info.run_id, "loss")]
-    assert sent_at == [int(point["time"] * 1000) for point in read_log(CURVE)[1]]
+    assert sent_at == sorted(sent_at)
+    assert int(log["time"] * 1000) <= sent_at[0]
     assert "system/cpu_utilization_percentage" in run.data.metrics, "MLflow's own measure"
     assert capfd.readouterr().err == ""
 
@@ -291,7 +299,7 @@ def train_live(monkeypatch, close_seconds):
         tracker.log(update, {"loss": 1.0})
     assert time.monotonic() - began < 2
     tracker.close("FINISHED")
-    assert len(read_log(CURVE)[1]) == 1000
+    assert read_log(LOG)["last"] == {"update": 999, "loss": 1.0}
     return time.monotonic() - began
 
 

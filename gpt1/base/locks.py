@@ -1,9 +1,10 @@
-"""Locks on files. The system unlocks a file when the last process that holds its descriptor ends,
-in any way; a child may inherit it.
+"""Locks on files, which the system unlocks when the last process that holds the descriptor ends, in
+any way (a child may inherit it); and the servers of this folder: each locks a file with its
+address, so that another folder's is never taken for ours.
 """
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -18,3 +19,35 @@ def locked(path: Path, wait: bool = True) -> Iterator[IO[str]]:
     with path.open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield file
+
+
+def server_file(name: str) -> Path:
+    """Return the file of a server: prefect or mlflow."""
+    return Path(f".dvc/tmp/gpt1-{name}.lock")
+
+
+def server_address(name: str) -> str:
+    """Return the address of this folder's running server; "" for none."""
+    if not (path := server_file(name)).is_file():
+        return ""
+    try:
+        with locked(path, wait=False):
+            return ""
+    except BlockingIOError:
+        return path.read_text(encoding="utf-8").strip()
+
+
+@contextmanager
+def announced(name: str) -> Iterator[Callable[[str], None]]:
+    """Give a function that publishes an address until the block ends. Raises BlockingIOError where
+    this folder has a server of this name at work.
+    """
+    with locked(server_file(name), wait=False) as file:
+
+        def announce(address: str) -> None:
+            file.truncate(0)
+            file.write(address)
+            file.flush()
+
+        announce("")
+        yield announce

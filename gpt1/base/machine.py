@@ -1,11 +1,16 @@
-"""Where a program runs, and of which commit it is."""
+"""Where a program runs: its processor, cores, GPUs and settings, and of which commit it is. Results
+depend on the processor only through rounding; it is recorded.
+"""
 
+import os
 import platform
+import re
 import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
-from gpt1.base.cores import cores, cpu_name
+from dotenv import dotenv_values
 
 
 def machine() -> dict[str, str]:
@@ -40,3 +45,65 @@ def output(*command: str) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return result.stdout.strip()
+
+
+INSTRUCTION_SETS = {"amx_tile": "AMX", "avx512f": "AVX-512", "avx2": "AVX2"}  # the widest first
+CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def cores() -> int:
+    """Return how many cores this process may use, at least one: those it is bound to, or the quota
+    of CPU time of a container ("150000 100000": microseconds in each period).
+    """
+    bound = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    quota = CONTAINER_QUOTA.read_text(encoding="ascii") if CONTAINER_QUOTA.is_file() else "max"
+    share, _, period = quota.partition(" ")
+    return bound if share.strip() == "max" else min(bound, max(1, int(share) // int(period)))
+
+
+def cpu_name() -> str:
+    """Return the processor's name as the system gives it, with the widest of its instruction sets
+    for which torch has kernels: the bits of a result depend on that.
+    """
+    path = Path("/proc/cpuinfo")
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    named = re.search(r"^model name\s*:\s*(.*\S)", text, re.MULTILINE)
+    name = named[1] if named else platform.processor() or platform.machine()
+    sets = [words for flag, words in INSTRUCTION_SETS.items() if f" {flag}" in text]
+    return f"{name} ({sets[0]})" if sets else name
+
+
+def usable_gpus() -> int:
+    """Return how many GPUs torch can use; warn on stderr where there are GPUs and torch can use
+    none.
+    """
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not count and (there := visible_gpus()):
+        print(
+            f"warning: torch {torch.__version__} can use none of the GPUs {', '.join(there)}, and"
+            " networks run on the CPU: install a driver and a build of torch that fit, or set"
+            " GPT1_DEVICE=cpu",
+            file=sys.stderr,
+            flush=True,
+        )
+    return count
+
+
+def visible_gpus() -> list[str]:
+    """Return GPUs by number from CUDA_VISIBLE_DEVICES, else from nvidia-smi; none with
+    GPT1_DEVICE=cpu.
+    """
+    if setting("GPT1_DEVICE") == "cpu":
+        return []
+    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return named.split(",") if named else []
+    return output("nvidia-smi", "--query-gpu=index", "--format=csv,noheader").split()
+
+
+def setting(name: str) -> str | None:
+    """Return a setting by name from the environment, else from .env."""
+    return {**dotenv_values(".env"), **os.environ}.get(name)

@@ -13,10 +13,9 @@ Examples:
 
 def sync() -> None:
     """Send finished results that MLflow does not have yet; a second call changes nothing."""
-    from gpt1.base.servers import server_address
+    from gpt1.base.locks import server_address
     from gpt1.params.schema import read_params
-    from gpt1.results.freshness import freshness
-    from gpt1.results.runs import NAMES
+    from gpt1.results.runs import NAMES, freshness
     from gpt1.tracking.address import runs_page, tracking_uri
     from gpt1.tracking.sync import sync as sync_results
 

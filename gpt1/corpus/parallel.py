@@ -13,7 +13,7 @@ from typing import Any
 from gpt1.base.errors import UserError
 from gpt1.base.files import CHECKPOINTS, fingerprint, looks
 from gpt1.base.interrupts import interrupts_held
-from gpt1.base.settings import setting
+from gpt1.base.machine import setting
 
 PACKAGE = Path(__file__).parent.parent
 LIBRARIES = ("ftfy", "numpy", "pyarrow", "spacy", "tokenizers")  # which have a say in results

@@ -23,10 +23,9 @@ from datatrove.executor import LocalPipelineExecutor, RayPipelineExecutor
 from loguru import logger
 from tqdm import tqdm
 
-from gpt1.base.cores import cores
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
-from gpt1.base.settings import setting
+from gpt1.base.machine import cores, setting
 
 CONNECT_SECONDS = 5.0
 

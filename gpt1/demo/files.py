@@ -1,5 +1,5 @@
-"""The made-up world on disk: books, and every task in its official file format, so that the readers
-of real files read it.
+"""The made-up world on disk: books, each about its own town, day after day; and every task in its
+official file format, so that the readers of real files read it.
 """
 
 from collections.abc import Callable
@@ -8,23 +8,63 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gpt1.demo import official
-from gpt1.demo.books import write_book
+from gpt1.demo import happenings, lexicon, official, tales, talks
 from gpt1.demo.choices import passages, pronouns, stories
 from gpt1.demo.official import Splits, Write, each
 from gpt1.demo.pairs import (
     ENTAILMENT,
     RTE_CLAIMS,
+    acceptability,
     answers,
     duplicate,
     entailment,
     follows,
     paraphrase,
+    sentiment,
     similarity,
 )
+from gpt1.demo.scenes import Scene
 from gpt1.demo.sides import Row, Side, clauses, distinct, sentences
-from gpt1.demo.singles import acceptability, sentiment
 from gpt1.demo.tales import ORDER
+from gpt1.demo.town import Town
+
+TALES = (6, 9)  # of a page, at least and at most
+PARTS = (
+    (0.15, happenings.turn),
+    (0.15, talks.relation),
+    (0.1, happenings.happen),
+    (0.4, happenings.mood),
+    (0.3, happenings.thank),
+)
+
+
+def write_page(scene: Scene) -> None:
+    """Write one part of a day: what somebody or something is like, talk about it, tales, events,
+    moods.
+    """
+    chance = scene.chance
+    talks.introduce(scene)
+    for _ in range(chance.randint(2, 4)):
+        chance.choice(talks.TALKS)(scene)
+    for _ in range(chance.randint(*TALES)):
+        tales.tell(scene)
+    for share, write_part in PARTS:
+        if chance.random() < share:
+            write_part(scene)
+
+
+def write_book(seed: str, pages: int) -> str:
+    """Return the book of a seed."""
+    chance = Random(seed)
+    town = Town(chance, lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS, things=8)
+    name = chance.choice(lexicon.SURNAME_STARTS) + chance.choice(lexicon.SURNAME_ENDS)
+    paragraphs = [f"The days of {name.capitalize()}."]
+    for _ in range(pages):
+        scene = Scene(town, chance)
+        write_page(scene)
+        paragraphs.append(" ".join(scene.sentences))
+    return "\n\n".join(paragraphs) + "\n"
+
 
 SIZES = {  # rows of train, dev and test; where the official test has no labels the tables score dev
     "snli": (800, 100, 300),

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.demo.choices import Pronoun, Question, Story
-from gpt1.demo.pairs import Pair
+from gpt1.demo.pairs import Pair, Single
 from gpt1.demo.sides import Row
-from gpt1.demo.singles import Single
 
 NAMES = ("train", "dev", "test")
 STORY_COLUMNS = (

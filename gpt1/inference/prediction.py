@@ -13,7 +13,7 @@ import pandas as pd
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.inference.saved import fields_of
-from gpt1.tasks.formats import read_rows
+from gpt1.tasks.columns import read_rows
 from gpt1.tasks.layouts import Columns, Form, Format, Passages
 from gpt1.tasks.metrics import majority_score, score, standard_error
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable, numbered_lines

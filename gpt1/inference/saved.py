@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from gpt1.base.errors import UserError
-from gpt1.base.settings import setting
+from gpt1.base.machine import setting
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
 from gpt1.inference.loading import read_saved
 from gpt1.model.gpt import Decoder

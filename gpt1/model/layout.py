@@ -9,8 +9,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gpt1.model.device import to_device
-
 LENGTHS = 8  # sequences of a batch are padded to a multiple of it
 # scores that are worth one more group: on a GPU launches cost more
 WORTH_A_GROUP = {"cpu": 1 << 14}
@@ -136,3 +134,9 @@ def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
     places_m = torch.cat([real_m, padding[: few(len(real_m)) - len(real_m)]])
     groups = groups_of(lengths_n, t, WORTH_A_GROUP.get(device.type, math.inf))
     return Real(to_device(places_m, device), groups if len(groups) > 1 else ())
+
+
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy a tensor of the host to a device."""
+    source = tensor.pin_memory() if device.type == "cuda" else tensor
+    return source.to(device, non_blocking=True)

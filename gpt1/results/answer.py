@@ -9,11 +9,10 @@ from gpt1.results.agreement import agreement_with_shipped
 from gpt1.results.claims import CONFIRMED, REFUTED, UNDECIDED
 from gpt1.results.columns import FULL
 from gpt1.results.display import NONE, claims_table, number
-from gpt1.results.freshness import Freshness
 from gpt1.results.paper import MODEL, TABLE5_ROWS
 from gpt1.results.predictions import MADE_UP
 from gpt1.results.provenance import facts
-from gpt1.results.runs import CLAIMS, SCORES, read_table
+from gpt1.results.runs import CLAIMS, SCORES, Freshness, read_table
 from gpt1.results.tables import TITLES, label, table_of
 
 OTHERS = {"table2": ["SNLI", "SciTail"], "table3": ["Story Cloze", "RACE"]}  # not in Table 5

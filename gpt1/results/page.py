@@ -11,8 +11,7 @@ from gpt1.base.files import read_json, stage_folder, writing
 from gpt1.results import provenance
 from gpt1.results.answer import answer
 from gpt1.results.display import html
-from gpt1.results.freshness import freshness
-from gpt1.results.runs import NAMES
+from gpt1.results.runs import NAMES, freshness
 
 INDEX = stage_folder("report", "index.html")
 TABLES = ("tasks", "claims")

@@ -14,11 +14,10 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, stage_folder
 from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params
-from gpt1.results.columns import FULL, columns_of
-from gpt1.results.glue import SEEDS
+from gpt1.results.columns import FULL, SEEDS, columns_of
 from gpt1.sources.table import is_made_up
-from gpt1.tasks.clusters import CLUSTERS
 from gpt1.tasks.metrics import predictions as answers_of
+from gpt1.tasks.rows import CLUSTERS
 from gpt1.tasks.table import TASKS, scored_split, scored_weights
 
 TYPES = {

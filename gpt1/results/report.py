@@ -5,16 +5,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpt1.base.files import stage_folder
+import pandas as pd
+
+from gpt1.base.files import stage_folder, write_json
 from gpt1.params.schema import Params
 from gpt1.results.claims import claims_of
-from gpt1.results.curves import curves_of, plot_curves
+from gpt1.results.columns import FULL, SEEDS
+from gpt1.results.curves import curves_of, plot_curves, thinned
 from gpt1.results.display import FORMATS, displayed, layers_table, zero_shot_table
 from gpt1.results.figures import plot_layers, plot_table5, plot_zero_shot
-from gpt1.results.plotting import svg
+from gpt1.results.paper import TABLE5_ROWS
+from gpt1.results.plotting import NETWORK_TITLES, svg
 from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.runs import CLAIMS, PREDICTIONS, SCORES, read_table, write_table
 from gpt1.results.scores import scores_of
+from gpt1.results.tables import average
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,10 +35,16 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         claims = claims_of(*predictions)
         claims.attrs = predictions[0].attrs
         write_table(claims, folder / CLAIMS)
+        write_metrics(name, claims.groupby("claim")["difference"].first())
     elif name == "curves":
         curves, facts, parameters = curves_of(params)
         for title, table in (("updates", curves), ("training", facts), ("parameters", parameters)):
             table.to_csv(folder / f"{title}.csv", index=False)
+        for loss, points in (("loss", thinned(curves)), ("heldout_loss", curves)):
+            by_network = points.pivot_table(loss, "update", "network")
+            by_network = by_network.reindex(columns=list(NETWORK_TITLES))
+            by_network.to_csv(folder / f"{loss}.csv", float_format="%.4f")
+        write_metrics(name, facts.set_index("network")["heldout_perplexity"])
         save_plot(folder / "pretraining.svg", lambda: plot_curves(curves))
     else:
         predictions = predictions_of(params, name)
@@ -41,6 +52,8 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         scores.attrs = predictions.attrs = about(params)
         write_table(predictions, folder / PREDICTIONS)
         write_table(scores, folder / SCORES)
+        if name != "figure2":
+            write_metrics(name, means(scores, name))
         if name == "table5":
             save_plot(folder / "table5.svg", lambda: plot_table5(scores))
         if name == "figure2":
@@ -60,6 +73,23 @@ def write_report(params: Params, name: str, folder: Path) -> str:
     for ending, form in FORMATS.items():
         (folder / f"{name}.{ending}").write_text(form(tables, notes), encoding="utf-8")
     return FORMATS["txt"](tables, notes)
+
+
+def means(scores: pd.DataFrame, name: str) -> pd.Series:
+    """Return the full model's mean over seeds of each column, by its first metric; of Table 5 the
+    mean of each of the paper's systems.
+    """
+    if name == "table5":
+        of_paper = scores[scores["system"].isin(TABLE5_ROWS)]
+        return average(of_paper).groupby("system")["score"].mean()
+    ours = scores[scores["system"] == FULL].drop_duplicates(["column", *SEEDS])
+    return ours.groupby("column")["score"].mean()
+
+
+def write_metrics(name: str, numbers: pd.Series) -> None:
+    """Write what DVC shows as metrics and MLflow at the run `report`."""
+    rounded = numbers.dropna().astype(float).round(2)
+    write_json(stage_folder("report", f"{name}.json"), rounded.to_dict())
 
 
 def about(params: Params) -> dict[str, str]:

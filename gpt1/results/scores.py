@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from gpt1.results.columns import ScoredColumn, columns_of
-from gpt1.results.glue import SEEDS, glue_rows
+from gpt1.results.columns import SEEDS, ScoredColumn, columns_of, glue_rows
 from gpt1.results.intervals import resampled_scores
 
 SCORES = ["table", "system", "task", "column", "metric", "split", *SEEDS, "update", "score", "n"]

@@ -23,8 +23,8 @@ def show_answer(run: str | None) -> None:
     has been made.
     """
     from gpt1.results.answer import answer
-    from gpt1.results.freshness import freshness
     from gpt1.results.page import INDEX
+    from gpt1.results.runs import freshness
 
     shown, option = answer(freshness()), f" --run {run}" if run else ""
     if not (shown.notice or shown.sentence):
@@ -62,7 +62,7 @@ def show_table(name: str, format_: str) -> None:
 
 def warn_of(name: str, folder: Path) -> None:
     """Say on stderr if a report is out of date; stdout holds the table alone."""
-    from gpt1.results.freshness import freshness
+    from gpt1.results.runs import freshness
 
     if line := freshness(folder).line([name]):
         warn(line if folder == Path() else f"{folder}: {line}")

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from gpt1.results.columns import FULL, averaged, columns_of
-from gpt1.results.glue import SEEDS, glue_of_paper
+from gpt1.results.columns import FULL, SEEDS, averaged, columns_of, glue_of_paper
 from gpt1.results.paper import (
     AVERAGE,
     GLUE,

@@ -26,9 +26,7 @@ VERBS = {
     "transfer": "TASK",
     "zero_shot": "NETWORK SEED",
     "generate": "SEED",
-    "dev_scores": "",
     "report": "NAME",
-    "scores": "",
 }
 FUNCTIONS = {
     "ablate": "finetune",

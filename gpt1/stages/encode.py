@@ -14,8 +14,8 @@ from gpt1.demo.meaning import quality_words
 from gpt1.params.schema import read_params
 from gpt1.sources.table import is_made_up
 from gpt1.tasks.arrays import about_split, described, example_arrays, texts_of
-from gpt1.tasks.clusters import CLUSTERS, cluster_ids
 from gpt1.tasks.readers import read_task
+from gpt1.tasks.rows import CLUSTERS, cluster_ids
 from gpt1.tasks.shapes import Symbols
 from gpt1.tasks.table import TASKS
 

@@ -12,8 +12,8 @@ from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_texts
 from gpt1.params.schema import read_params
-from gpt1.tasks.clusters import CLUSTERS
 from gpt1.tasks.prompts import described, prompt_split, read_splits, set_texts
+from gpt1.tasks.rows import CLUSTERS
 from gpt1.tasks.zero_shot import SETS, Integers
 
 

@@ -16,9 +16,8 @@ from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.params.schema import Params, TaskParams
 from gpt1.tasks.arrays import packed, texts_of
-from gpt1.tasks.clusters import cluster_ids
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
-from gpt1.tasks.rows import Example
+from gpt1.tasks.rows import Example, cluster_ids
 from gpt1.tasks.shapes import Ids, question_parts
 from gpt1.tasks.table import Task
 from gpt1.tasks.zero_shot import Integers, Rule, ZeroShotSet

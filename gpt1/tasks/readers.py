@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpt1.base.errors import UserError
 from gpt1.params.schema import TaskParams
 from gpt1.sources.exports import kept_files
-from gpt1.tasks.formats import read_rows
+from gpt1.tasks.columns import read_rows
 from gpt1.tasks.layouts import Share, Split, release_of
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
 from gpt1.tasks.table import SCORE_CLASSES, Task

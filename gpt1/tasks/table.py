@@ -41,7 +41,7 @@ class Task:
     integers: what the label integers of a Hugging Face export mean, from first_integer up, by the
     names that its features give them; empty where exports have words. synonyms: {word that some
     files have: the label}. also: {file: where else it may lie, or its other names}. releases: where
-    there is more than one. cluster: which rows belong together (gpt1/tasks/clusters.py).
+    there is more than one. cluster: which rows belong together (gpt1/tasks/rows.py).
     """
 
     name: str

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from dotenv import load_dotenv
 
 from gpt1.base.files import read_json
-from gpt1.base.settings import setting
+from gpt1.base.machine import setting
 from gpt1.tracking.log import RUNS
 
 SQLITE = "sqlite:///"

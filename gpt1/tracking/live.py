@@ -1,16 +1,20 @@
-"""Tracking while a stage runs: points go to its log at once, and to MLflow by a thread that nothing
-waits for.
+"""Tracking while a stage runs: its log says what it is and how it ended, and a thread that nothing
+waits for sends its points to MLflow.
 """
 
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
+from gpt1.base.files import write_json
+from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off, warn
-from gpt1.tracking.log import RunLog
+from gpt1.tracking.log import Point, log_path, read_log
 
 LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `gpt1 sync`
 SEND_EVERY_SECONDS, CLOSE_SECONDS = 10.0, 10.0
@@ -36,41 +40,45 @@ def tracked(
 
 
 class Tracker:
-    """Writes the log and, after half a minute, starts a thread that sends it. Neither method ever
-    raises.
+    """Writes the log and, after half a minute, starts a thread that sends the points. Neither
+    method ever raises.
     """
 
     def __init__(self, stage: str, name: str, params: Params, fingerprint: str) -> None:
         self.params, self.began, self.ended = params, time.monotonic(), Event()
-        self.status, self.slow = "", False
+        self.status, self.slow, self.writable = "", False, True
+        self.path, self.points = log_path(stage, name), list[Point]()
         self.sender: Thread | None = None
-        self.run_log: RunLog | None = None
-        with self._guarded():
-            self.run_log = RunLog(stage, name, fingerprint)
+        before = read_log(self.path)
+        if before.get("fingerprint") != fingerprint or before.get("status") == "FINISHED":
+            before = {}
+        self.seconds_before = before.get("seconds", 0.0)
+        self.facts: dict[str, Any] = {"stage": stage, "name": name, "fingerprint": fingerprint}
+        self.facts |= {"time": before.get("time", time.time()), "machine": machine()}
+        self.facts |= {"checkout": checkout(Path())}
+        self._write("RUNNING")
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _write(self, status: str) -> None:
+        seconds = round(self.seconds_before + time.monotonic() - self.began, 1)
         try:
-            yield
-        except (OSError, LookupError, TypeError, ValueError) as error:
-            self.run_log = None
+            if self.writable:
+                write_json(self.path, self.facts | {"status": status, "seconds": seconds})
+        except OSError as error:
+            self.writable = False
             warn(f"the log of the run cannot be written ({error}); it goes on without")
 
     def log(self, update: int, values: Mapping[str, float]) -> None:
         """Add a point of the curve at `update`."""
-        if self.run_log:
-            with self._guarded():
-                self.run_log.append(update, values)
+        self.facts["last"] = {"update": update, **values}
+        self.points.append({"time": time.time(), **self.facts["last"]})
         late = time.monotonic() - self.began >= LIVE_AFTER_SECONDS
-        if late and self.run_log and not self.sender and not switched_off():
-            self.sender = Thread(target=self._send, args=(self.run_log,), daemon=True)
+        if late and not self.sender and not switched_off():
+            self.sender = Thread(target=self._send, daemon=True)
             self.sender.start()
 
     def close(self, status: str) -> None:
         """Record how the run ended, in MLflow's words: FINISHED, FAILED, KILLED."""
-        if self.run_log:
-            with self._guarded():
-                self.run_log.close(status)
+        self._write(status)
         self.status = status
         self.ended.set()
         if self.sender:
@@ -79,7 +87,7 @@ class Tracker:
                 self.slow = True
                 warn("MLflow is slow; gpt1 sync sends it the rest of the curve")
 
-    def _send(self, log: RunLog) -> None:
+    def _send(self) -> None:
         """Send new points every few seconds until the run has ended."""
         try:
             from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
@@ -88,15 +96,15 @@ class Tracker:
 
             store = Store(self.params)
             keys = ("stage", "name", "fingerprint", "time")
-            run = store.run(*(log.facts[key] for key in keys))
-            run_id, sent = run.info.run_id, 0
+            run = store.run(*(self.facts[key] for key in keys))
+            run_id, sent, there = run.info.run_id, 0, store.points_of(run)
             store.client.update_run(run_id, "RUNNING")
             machine = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=store.uri)  # type: ignore[no-untyped-call]
             machine.start()  # type: ignore[no-untyped-call]
             while not self.ended.wait(SEND_EVERY_SECONDS if sent else 0):
-                sent += store.send(run, log.points[sent:])
+                sent += store.send(run, self.points[sent:], there)
             machine.finish()  # type: ignore[no-untyped-call]
-            store.send(run, log.points[sent:])
+            store.send(run, self.points[sent:], there)
             store.client.set_terminated(run_id, self.status)
         except Exception as error:
             if not self.slow:

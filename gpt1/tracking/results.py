@@ -17,8 +17,8 @@ MEASURED = ("best_dev_score", "heldout_loss", "heldout_perplexity", "heldout_wor
 
 
 class Training(NamedTuple):
-    """A training's points with times, the fingerprint of its parameters and inputs, what was
-    `measured` of its weights, and where it ran. `digest` stands for values, not for times.
+    """A training's points with times, the score last; the fingerprint of its parameters and inputs,
+    what was `measured` of its weights, and where it ran. `digest` stands for values, not for times.
     """
 
     points: list[Point]
@@ -54,21 +54,23 @@ def finished(params: Params) -> Iterator[tuple[str, str, Path]]:
 
 
 def read_training(stage: str, name: str, folder: Path, score: Point) -> Training:
-    """Read a finished training, with the times of its log where that is of this curve. Raises
+    """Read a finished training, with the facts of its log where that is of this curve. Raises
     UserError where a file is damaged.
     """
     curve = folder / "curve.jsonl"
     try:
         numbers = read_json(folder / "summary.json")
         values = [parse_json(line) for line in curve.read_text(encoding="utf-8").splitlines()]
-        facts, points = read_log(log_path(stage, name))
-        losses = [point.get("loss") for point in values]
-        if not losses or [point.get("loss") for point in points] != losses:
-            time = curve.stat().st_mtime
-            facts, points = {}, [{"time": time} | point for point in values or [{}]]
+        facts, updates = read_log(log_path(stage, name)), numbers["updates"]
+        if not values or facts.get("last") != values[-1]:
+            facts = {}
+        # a point's time: the run's start and its share of the seconds
+        seconds = facts.get("seconds", 0.0) / max(updates, 1)
+        began = facts.get("time", curve.stat().st_mtime)
+        points = [{"time": began + seconds * point["update"], **point} for point in values]
         measured = {key: float(numbers[key]) for key in MEASURED if key in numbers}
-        last = measured | {"seconds": facts.get("seconds"), "update": numbers["updates"]}
-        points += [{"update": numbers["updates"]} | score, {"time": points[-1]["time"]} | last]
+        end = {"time": began + seconds * updates, "update": updates}
+        points += [end | measured | {"seconds": facts.get("seconds")}, end | score]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(f"{folder} cannot be read ({error}); dvc repro makes it again") from None
     mark = facts.get("fingerprint", fingerprint(values))

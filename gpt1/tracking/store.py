@@ -2,17 +2,18 @@
 only by what talks to MLflow.
 """
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, Run, RunTag
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunTag
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import LOGS
+from gpt1.base.files import LOGS, fingerprint, read_json, sha256_file, stage_folder
 from gpt1.base.locks import locked
 from gpt1.params.recipes import finetune_recipe, pretraining_params
 from gpt1.params.schema import Params
@@ -70,13 +71,24 @@ class Store:
         self.client.log_batch(run.info.run_id, params=params)
         return run
 
-    def send(self, run: Run, points: Sequence[Point]) -> int:
-        """Log points; MLflow drops those that it has. Returns how many there are."""
+    def points_of(self, run: Run) -> set[tuple[str, int]]:
+        """Return name and update of each point that MLflow has of a run."""
+        return {
+            (key, metric.step)
+            for key in run.data.metrics
+            for metric in self.client.get_metric_history(run.info.run_id, key)
+        }
+
+    def send(
+        self, run: Run, points: Sequence[Point], there: Collection[tuple[str, int]] = ()
+    ) -> int:
+        """Log points but those that are `there`. Returns how many there are."""
         metrics = [
             Metric(key, float(value), int(point["time"] * 1000), int(point["update"]))
             for point in points
             for key, value in point.items()
             if key not in ("time", "update") and isinstance(value, int | float)
+            if (key, point["update"]) not in there
         ]
         self.client.log_batch(run.info.run_id, metrics=metrics)
         return len(points)
@@ -122,3 +134,27 @@ def open_sqlite(uri: str) -> None:
     unfinished.unlink(missing_ok=True)
     MlflowClient(tracking_uri=f"{SQLITE}{unfinished}").get_experiment("0")
     unfinished.replace(path)
+
+
+def log_data(store: Store, run: Run, task: str) -> None:
+    """Log the splits of a task, or of the books, as earlier stages described them; nothing where
+    these files are missing (results brought from elsewhere).
+    """
+    source, written = (
+        stage_folder("acquire", "corpus", "books"),
+        stage_folder("shard", "index.json"),
+    )
+    if row := store.params.tasks.get(task):
+        source = stage_folder("acquire", "tasks", task)
+        written = stage_folder("encode", row.group, task, "task.json")
+    manifest = source / "manifest.json"
+    if not (manifest.is_file() and written.is_file()):
+        return
+    origin, files = json.dumps({"uri": read_json(manifest)["origin"]}), sha256_file(manifest)
+    inputs = []
+    for split, about in read_json(written)["splits"].items():
+        sizes = json.dumps({key: value for key, value in about.items() if isinstance(value, int)})
+        digest = fingerprint([files, split, about])
+        data = Dataset(f"{source.name} {split}", digest, "local", origin, profile=sizes)
+        inputs.append(DatasetInput(data, [InputTag("mlflow.data.context", split)]))
+    store.client.log_inputs(run.info.run_id, inputs)

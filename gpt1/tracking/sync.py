@@ -10,10 +10,9 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, fingerprint, read_json, sha256_file, stage_folder, write_json
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off
-from gpt1.tracking.inputs import log_data
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.results import finished, read_training, reported_scores, subject
-from gpt1.tracking.store import COMPLETE, NOTE, Store
+from gpt1.tracking.store import COMPLETE, NOTE, Store, log_data
 from gpt1.tracking.views import view_tags
 
 REPORTED = (".md", ".csv", ".html", ".svg")
@@ -36,14 +35,15 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
             run = store.run(stage, name, training.fingerprint, began, values)
             runs[f"{stage} {name}"] = run.info.run_id
             # a training without a score today, for its report is outdated, keeps what MLflow has
-            if (complete := run.data.tags.get(COMPLETE, "")).startswith(training.digest):
+            if run.data.tags.get(COMPLETE, "").startswith(training.digest):
                 continue
-            # a curve that came from another log has other times: of it the score alone is news
-            store.send(run, training.points[-2 if complete.startswith(values) else 0 :])
+            *points, score = training.points
+            store.send(run, points, store.points_of(run))
+            store.send(run, [score])
             log_data(store, run, subject(stage, name)[0])
             store.client.log_artifact(run.info.run_id, str(folder / "summary.json"))
             where = training.facts.get("machine", {}) | training.facts.get("checkout", {})
-            store.end(run, training.digest, where, training.points[-1]["time"])
+            store.end(run, training.digest, where, points[-1]["time"])
             written += 1
         _report(store, notice)
         for key, value in view_tags().items():
@@ -71,11 +71,9 @@ def _report(store: Store, notice: str) -> None:
     for path in files:
         artifact_path = path.parent.relative_to(folder).as_posix().strip(".")
         store.client.log_artifact(run.info.run_id, str(path), artifact_path)
-    for path in sorted(folder.glob("scores/*/*.json")) if not notice else ():
-        numbers = read_json(path)
-        if (value := numbers.get("mean", numbers.get("difference"))) is not None:
-            name = f"{path.parent.name}/{path.stem}"
-            store.client.log_metric(run.info.run_id, name, value, synchronous=True)
+    for path in sorted(folder.glob("*.json")) if not notice else ():
+        for name, value in read_json(path).items():
+            store.client.log_metric(run.info.run_id, f"{path.stem}/{name}", value)
     paths = [*folder.glob("claims/claims.md"), *sorted(folder.glob("table?/table?.md"))]
     tables = (path.read_text(encoding="utf-8").partition("\n- ")[0] for path in paths)
     store.end(run, digest, {NOTE: "\n\n".join([notice, *tables]).lstrip()}, time())

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays
-from gpt1.model.device import to_device
+from gpt1.model.layout import to_device
 
 # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
 PADDING = 0

@@ -183,8 +183,6 @@ def restore(checkpoint: Checkpoint, engine: Engine) -> None:
 class Saver:
     """Checkpoints of one run in `folder`, every so many minutes and at its end; every process has
     one, the first one writes. `saved` is the update of the last one.
-
-    A checkpoint that cannot be written is named on stderr; it never ends a training.
     """
 
     def __init__(
@@ -198,42 +196,25 @@ class Saver:
     ) -> None:
         self.engine, self.folder, self.code = engine, folder, code
         self.machine, self.seconds, self.main = machine, minutes * 60, engine.rank == 0
-        self.saved, self.last_try = saved, time.monotonic()
+        self.saved, self.saved_at = saved, time.monotonic()
 
     def due(self) -> bool:
         """Whether this process, the first one, wants a checkpoint."""
-        return self.main and time.monotonic() - self.last_try >= self.seconds
+        return self.main and time.monotonic() - self.saved_at >= self.seconds
 
     def save(self, position: Position, micro_batch: int) -> str:
         """Write the checkpoint of `position` if it is not there, with the rows of a micro-batch up
-        to then; all processes take part in giving the state. Returns in words what there is.
+        to then; all processes take part in giving the state. Returns in words what there is. Raises
+        OSError where it cannot be written.
         """
         if not position.update:
             return "nothing to save yet"
         # Under ZeRO each process holds a part of the moments, so all of them must come here.
         weights, moments = self.engine.state()
         if self.main and position.update != self.saved:
-            try:
-                write_checkpoint(
-                    self.folder,
-                    position,
-                    (moments, weights),
-                    self.code,
-                    {**self.machine, "micro_batch": micro_batch},
-                )
-            except OSError as error:
-                why = error.strerror or str(error)
-                print(
-                    f"checkpoint of update {position.update} not written: {why}; training goes on,"
-                    f" next try in {self.seconds / 60:g} min",
-                    file=sys.stderr,
-                    flush=True,
-                )
-                return f"no checkpoint of it ({why}), the last one is of update {self.saved}"
-            # Counted from the try, not from success: a full disk is not tried at every update.
-            finally:
-                self.last_try = time.monotonic()
-            self.saved = position.update
+            machine = {**self.machine, "micro_batch": micro_batch}
+            write_checkpoint(self.folder, position, (moments, weights), self.code, machine)
+            self.saved_at, self.saved = time.monotonic(), position.update
         return "checkpoint saved"
 
 

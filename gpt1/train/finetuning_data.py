@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -212,6 +213,9 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     if machine.rank == 0:
         out = stage_folder(stage, job.root)
         put_seeds({seed_run.finished: out / seed_run.name for seed_run in seeds}, out)
+        if job.keep_weights:  # what recipes are chosen by, for DVC
+            best = [read_json(path)["best_dev_score"] for path in out.glob("*/summary.json")]
+            write_json(out.with_suffix(".json"), {job.task: round(100 * fmean(best), 2)})
         log = LOGS / stage / f"{'-'.join(items)}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
         end_seeds([seed_run.finished for seed_run in seeds])

@@ -17,10 +17,9 @@ from typing import Any, TypeVar
 
 from dotenv import dotenv_values
 
-from gpt1.base.cores import cores, cpu_name
 from gpt1.base.errors import UserError
-from gpt1.base.gpus import usable_gpus
 from gpt1.base.interrupts import end_with_parent
+from gpt1.base.machine import cores, cpu_name, usable_gpus
 
 # tokens that go through the network at once where GPT1_MICRO_BATCH is not set; on a GPU those of
 # an evaluation, which keeps nothing (of a training: gpt1.train.speed.rows_that_fit)

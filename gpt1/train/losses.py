@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from gpt1.model.device import to_device
-from gpt1.model.layout import real_places
+from gpt1.model.layout import real_places, to_device
 
 
 class SoftmaxBlocks(NamedTuple):

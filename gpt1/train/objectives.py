@@ -13,7 +13,7 @@ from gpt1.model.layout import Places, places_of
 from gpt1.model.lstm import Network
 from gpt1.train import losses
 from gpt1.train.batches import Batch
-from gpt1.train.precision import in_precision
+from gpt1.train.speed import in_precision
 
 
 class Pretraining(nn.Module):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gpt1.base.errors import UserError
-from gpt1.model.device import to_device
+from gpt1.model.layout import to_device
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import Pretrain
@@ -32,6 +32,7 @@ from gpt1.train.loop import (
     training_steps,
 )
 from gpt1.train.objectives import Pretraining
+from gpt1.train.outputs import refuse_full_disk
 from gpt1.train.schedules import snapshot_updates
 
 LARGEST_NATS = math.log(sys.float_info.max)
@@ -137,6 +138,11 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     (snapshots := run.folder / "snapshots").mkdir(parents=True, exist_ok=True)
     # Evenly over the logarithm of updates: Figure 2, right, is drawn over that.
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
+    if kind == "lstm_equal":
+        snapshots_at.clear()
+    # A checkpoint is weights and two moments; a curve and a summary are nothing beside.
+    kept = sum(update > training.first for update in snapshots_at)
+    refuse_full_disk(run.folder, network, 3 + 1 + kept)
     saver = Saver(
         training.engine,
         run.folder,
@@ -162,7 +168,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             batches = map(corpus.starts, range(done.update + 1, updates + 1))
             for step in training_steps(training, batches, saver.due):
                 training.log(step, tokens)
-                if training.main and step.update in snapshots_at and kind != "lstm_equal":
+                if training.main and step.update in snapshots_at:
                     path = snapshots / f"{step.update:08d}.safetensors"
                     save_weights(path, network, run.description)
                 # The position before the evaluation: its lines on the curve are not of the

@@ -1,5 +1,5 @@
-"""What makes a network fast on a machine and leaves its results alone: compiled blocks, fused
-attention, by name, for the record; rows at once that a GPU's memory holds.
+"""What makes a network fast on a machine: the arithmetic that a precision asks for (weights, sums
+and softmax stay float32), compiled blocks, fused attention, rows at once; by name, for the record.
 """
 
 import os
@@ -12,7 +12,6 @@ from gpt1.model.lstm import Lstm, Network
 from gpt1.params.schema import Optimization
 from gpt1.train.launch import Machine
 from gpt1.train.losses import OTHER_BLOCKS
-from gpt1.train.precision import arithmetic, native_amx
 
 FLOP_A_PARAMETER = 6  # and token: forward and backward (Kaplan et al. 2020)
 # From how much work on compiling pays: blocks take half a minute the first time, and save a quarter
@@ -84,3 +83,34 @@ def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: i
     flop = FLOP_A_PARAMETER * tokens * sum(part.numel() for part in network.parameters())
     pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
     return pays and products == "bf16" and (machine.device == "cuda" or native_amx())
+
+
+def arithmetic(device: torch.device, precision: str) -> str:
+    """The precision that a device computes in, for the record: "bf16", or "fp32" where that was
+    asked for or where the processor has no bfloat16 products (torch would take a hundred times as
+    long).
+    """
+    return precision if device.type != "cpu" or native_bf16() else "fp32"
+
+
+def native_bf16() -> bool:
+    """Whether this processor multiplies bfloat16 numbers as fast as float32 ones or faster."""
+    try:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    except (AttributeError, RuntimeError):  # a torch built without that library
+        return False
+
+
+def native_amx() -> bool:
+    """Whether this processor has a unit for products of bfloat16 matrices (Intel's AMX)."""
+    try:
+        return bool(torch.cpu._is_amx_tile_supported())
+    except (AttributeError, RuntimeError):
+        return False
+
+
+def in_precision(device: torch.device, precision: str) -> torch.autocast:
+    """A block whose matrix products are of a precision, "fp32" or "bf16"."""
+    # autocast casts the inputs of products alone; weights and their gradients stay float32.
+    bf16 = arithmetic(device, precision) == "bf16"
+    return torch.autocast(device.type, torch.bfloat16, bf16)

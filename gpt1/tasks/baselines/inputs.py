@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from gpt1.base.files import read_arrays
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
-from gpt1.tasks.clusters import CLUSTERS
+from gpt1.tasks.rows import CLUSTERS
 
 
 class Rows(NamedTuple):
