@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_581,
+    "product, tokens": 125_733,
     "product, files": 208,
-    "tests, tokens": 117_097,
+    "tests, tokens": 117_303,
     "tests, files": 95,
     "benchmarks, tokens": 14_723,
     "benchmarks, files": 12,
-    "pages, bytes": 150_654,
+    "pages, bytes": 151_118,
     "scripts and templates, bytes": 17_992,
 }
 
