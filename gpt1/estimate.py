@@ -66,13 +66,15 @@ def parameters(params: Params, network: NetworkName) -> int:
 
 
 def corpus_tokens(params: Params) -> float:
-    """Tokens of the books: the made-up town's, those in data/raw, or else BooksCorpus."""
+    """Tokens of the books: the made-up town's, those in data/raw, or else BooksCorpus where a
+    training needs it.
+    """
     folder = params.sources["books"].folder
     if is_made_up(folder):
         town = params.world[folder.removeprefix("world/")]
         return PAGE_BYTES * town.books * town.pages / BYTES_A_TOKEN
     own = sum(path.stat().st_size for path in (RAW / "books").rglob("*.*"))
-    return (own or BOOKSCORPUS_BYTES) / BYTES_A_TOKEN
+    return (own or BOOKSCORPUS_BYTES * (params.pretrain.source == "train")) / BYTES_A_TOKEN
 
 
 def pretraining(params: Params, network: NetworkName) -> Work:
@@ -154,8 +156,8 @@ def lines(params: Params, stale: Collection[str] | None = None) -> list[str]:
         )
     text = corpus_tokens(params) * (stale is None or "clean" in stale)
     needed = rows[-1].room + TEXT_COPIES * BYTES_A_TOKEN * text
-    there = is_made_up(params.sources["books"].folder) or (RAW / "books").is_dir()
-    note = "" if there else " (no books in data/raw yet: the size of BooksCorpus is taken)"
+    guessed = text == BOOKSCORPUS_BYTES / BYTES_A_TOKEN
+    note = "" if not guessed else " (no books in data/raw yet: the size of BooksCorpus is taken)"
     times = ", ".join(
         f"{name} {duration(rows[-1].operations / SHARE / peak)}" for name, peak in PEAKS.items()
     )

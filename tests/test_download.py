@@ -25,7 +25,7 @@ from gpt1.params.schema import read_params
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, HubFiles, book_files
 from gpt1.sources.find import find_files
 from gpt1.sources.table import SOURCES
-from gpt1.stages import acquire
+from gpt1.stages import acquire, check
 from gpt1.tasks.table import TASKS
 
 ROOT = Path(__file__).parents[1]
@@ -115,7 +115,8 @@ def test_from_an_empty_home_to_official_files(checkout, hub):
     assert (folder / "ax/test-00000-of-00001.parquet").is_file()
     assert read_json(folder / "manifest.json")["downloaded"]["commit"] == GLUE
     link = next(Path("data/raw/rte/rte").glob("train*"))
-    assert link.resolve().is_relative_to(checkout / "home/hub"), "nothing lies twice"
+    assert link.resolve().is_relative_to(checkout / "home/hub")
+    assert link.samefile(Path("data/acquire/tasks/rte") / link.name), "nothing lies twice"
 
     # offline, from the cache, in another clone; then a damaged file there
     shutil.rmtree("data/raw")
@@ -228,6 +229,15 @@ def test_what_is_there_is_never_taken_for_a_download(checkout, monkeypatch):
     Path("data/raw/books").symlink_to("BooksCorpus")
     compose_profile("small", ["clean.corpus_name=BooksCorpus"], ["rte"])
     assert read_params().clean.corpus_name == "BooksCorpus"
+    Path("data/raw/books").unlink()
+    Path("data/raw/BooksCorpus").rename("data/raw/PG-19")
+    Path("data/raw/books").symlink_to("PG-19")
+    with pytest.raises(UserError, match=r"clean\.corpus_name=BooksCorpus: expected"):
+        check.main()
+    compose_profile("small", [], ["rte"])
+    assert read_params().clean.corpus_name == "PG-19"
+    compose_profile("demo", [], None)
+    assert read_params().clean.corpus_name == "books of a made-up town"
 
 
 def test_sentences_are_no_corpus(tmp_path):

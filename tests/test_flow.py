@@ -288,6 +288,7 @@ def test_a_cluster_runs_each_stage_once(served, cluster):
 @pytest.mark.slow
 def test_a_training_whose_dvc_is_killed_at_its_end_is_not_run_again(graph, monkeypatch):
     monkeypatch.chdir(graph.folder)
+    shutil.copyfile(ROOT / ".dvc/config", ".dvc/config")
     (graph.folder / "params.yaml").unlink()
     write_params(graph.folder)
     write_shards(Path("data/shard"))

@@ -212,3 +212,19 @@ def test_what_a_stage_puts_again_on_another_disk_stays_kept(tmp_path, monkeypatc
         assert all((seed / "ended").exists() for seed in seeds)
     end_seeds(seeds[:1])
     assert not seeds[1].exists(), "DVC has its own by now"
+
+
+def test_what_dvc_has_not_noted_stays_kept(tmp_path, monkeypatch):
+    """Outputs are second names of a seed's files, which DVC makes read-only as it caches them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DVC_STAGE", "finetune@rte")
+    seed = CHECKPOINTS / "finetune-rte-0/seed-0"
+    for name in ("summary.json", "state.json"):
+        write_json(seed / name, {})
+    end_seeds([seed])
+    (tmp_path / "output").hardlink_to(seed / "summary.json")
+    end_seeds([])
+    assert seed.exists()
+    (tmp_path / "output").chmod(0o444)
+    end_seeds([])
+    assert not seed.exists()

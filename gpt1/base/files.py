@@ -47,6 +47,15 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
+def link_or_copy(source: str, target: str) -> str:
+    """Give a file a second name, or copy it where the file system cannot; for shutil.copytree."""
+    try:
+        Path(target).hardlink_to(source)
+    except OSError:
+        shutil.copy2(source, target)
+    return target
+
+
 @contextmanager
 def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
     """Open a temporary file beside `path` for writing; it is renamed to `path` when the block ends

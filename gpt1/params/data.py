@@ -4,7 +4,6 @@ will download or leave out.
 
 import json
 import math
-import re
 import shlex
 import sys
 from collections.abc import Collection, Sequence
@@ -19,7 +18,7 @@ from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, TERMS, book_files
 from gpt1.sources.download import ABOUT, ask_all, attempt, bring
 from gpt1.sources.find import find_sources
-from gpt1.sources.table import BOOKS
+from gpt1.sources.table import folder_of_books, refuse_wrong_name
 from gpt1.tasks.table import all_sources
 
 
@@ -83,16 +82,14 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
     overrides = [*added, *overrides]
     whole = requested(name, overrides, tasks)
     present = {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
-    values, about = on_data(whole, present, tasks or ()), RAW / "books" / ABOUT
-    if about.is_file() and "clean.corpus_name=" not in " ".join(overrides):
-        values["clean"] = values["clean"] | {"corpus_name": read_json(about)["title"]}
-    params, named = validate(values), (RAW / "books").resolve().name
-    said = re.search(r"books?[\s_-]*corpus(?!open)", params.clean.corpus_name, re.IGNORECASE)
-    if said and named not in BOOKS.folders[1:3]:
-        raise UserError(
-            f"clean.corpus_name={params.clean.corpus_name}: expected {RAW / 'books'} to be a link"
-            f" to a folder {BOOKS.folders[1]}, found {named}; name the corpus that it is"
-        )
+    values = on_data(whole, present, tasks or ())
+    if values["sources"]["books"]["folder"] == "raw" and "corpus_name=" not in " ".join(overrides):
+        about, folder = RAW / "books" / ABOUT, folder_of_books().lower().replace("-", "")
+        brought = read_json(about)["title"] if about.is_file() else None
+        title = brought or BOOK_SETS.get(folder, (None, values["clean"]["corpus_name"]))[1]
+        values["clean"] = values["clean"] | {"corpus_name": title}
+    params = validate(values)
+    refuse_wrong_name(params.clean.corpus_name)
     refuse_without_stage(params)
     words = shlex.join([name, *overrides]) + (f" --tasks {','.join(tasks)}" if tasks else "")
     write_yaml(PARAMS, values, f"gpt1 profile {words}")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpt1.base.errors import DISK_FULL, UserError
-from gpt1.base.files import sha256_file
+from gpt1.base.files import link_or_copy, sha256_file
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.find import find_files, place_of, small_files
 from gpt1.sources.table import Source
@@ -69,6 +69,8 @@ def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, obje
     try:
         if file in source.combined:
             combine_files(place, target)
+        elif (whole := place.resolve()).parent.name == "blobs":  # of the Hub's cache
+            link_or_copy(str(whole), str(target))  # nothing lies twice on the disk
         else:
             shutil.copyfile(place, target)
     except OSError as error:

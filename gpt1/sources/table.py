@@ -2,8 +2,12 @@
 get it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from gpt1.base.errors import UserError
+from gpt1.base.files import RAW
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ BOOKS = Source(
         "books as plain text, one file a book, brought by whoever runs this (the paper used"
         " BooksCorpus)"
     ),
-    licence="as the books'",
+    licence="as the books' (PG-19: public domain in the USA; BookCorpusOpen: its authors')",
     how_to_get=(
         "gpt1 profile PROFILE --download books brings PG-19; or put books, one UTF-8 .txt file"
         " each, into data/raw/books (BooksCorpus: https://yknzhu.wixsite.com/mbweb)"
@@ -152,3 +156,19 @@ WNLI = Source(  # no task of the paper's tables: what a leaderboard file may nee
 SOURCES: dict[str, Source] = {
     source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL, DPRD, WNLI)
 }
+
+
+def folder_of_books() -> str:
+    """The name of the folder that data/raw/books is, or links to."""
+    return (RAW / "books").resolve().name
+
+
+def refuse_wrong_name(corpus: str) -> None:
+    """Raise UserError where other books are called BooksCorpus."""
+    folder = folder_of_books()
+    said = re.search(r"books?[\s_-]*corpus(?!open)", corpus, re.IGNORECASE)
+    if said and folder not in BOOKS.folders[1:3]:
+        raise UserError(
+            f"clean.corpus_name={corpus}: expected {RAW / 'books'} to be a link to a folder"
+            f" {BOOKS.folders[1]}, found {folder}; name the corpus that it is"
+        )

@@ -6,6 +6,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import RAW, stage_folder, writing
 from gpt1.corpus.documents import refuse_short
 from gpt1.params.schema import Params, read_params, refuse_without_stage
+from gpt1.sources.table import refuse_wrong_name
 
 WORDS = "params.yaml is complete and well typed\n"
 
@@ -24,6 +25,7 @@ def main() -> None:
     """
     params = read_params()
     refuse_without_stage(params)
+    refuse_wrong_name(params.clean.corpus_name)
     if missing := missing_sources(params):
         raise UserError(
             f"nothing is in {', '.join(str(RAW / name) for name in missing)}: put the files there"

@@ -14,7 +14,7 @@ what it means when its stage starts:
 - state.json: trained in a stage that has not ended, taken as it is if the code is the same;
 - state.json and `ended`: its stage has ended and DVC may not have noted it yet. With the same code
   it is the output, with other code it is trained anew. It goes when a later training ends and its
-  files have no second name, a hard link, among the outputs any more.
+  files lie in DVC's cache, or have no second name, a hard link, among the outputs any more.
 """
 
 import hashlib
@@ -35,6 +35,7 @@ from gpt1.base.errors import UserError, printable
 from gpt1.base.files import (
     CHECKPOINTS,
     fingerprint,
+    link_or_copy,
     read_json,
     sha256_file,
     sync_file,
@@ -218,15 +219,6 @@ class Saver:
         return "checkpoint saved"
 
 
-def link_or_copy(source: str, target: str) -> str:
-    """Give a file a second name, or copy it where the file system cannot; for shutil.copytree."""
-    try:
-        Path(target).hardlink_to(source)
-    except OSError:
-        shutil.copy2(source, target)
-    return target
-
-
 def note_finished(folder: Path, code: str) -> None:
     """Write state.json, which says what code made a seed, into its folder before that is whole."""
     write_json(folder / STATE, {"code": code})
@@ -277,11 +269,13 @@ def end_seeds(folders: Collection[Path]) -> None:
     second names of theirs any more.
     """
     # A second name means that the outputs are hard links of these files, which cost no room; one
-    # name means that DVC has its own copy by now.
+    # name, or a file that cannot be written, means that DVC has it in its cache by now.
     for mark in CHECKPOINTS.glob(f"*/seed-*/{ENDED}"):
         with suppress(OSError):  # another stage has removed it
             # Outputs on another disk are copies from the start, before DVC has noted them.
-            if mark.parent not in folders and mark.with_name("summary.json").stat().st_nlink == 1:
+            file = mark.with_name("summary.json").stat()
+            noted = file.st_nlink == 1 or not file.st_mode & 0o222
+            if mark.parent not in folders and noted:
                 _remove(mark.parent)
     for folder in folders:
         if "DVC_STAGE" in os.environ:

@@ -3,6 +3,7 @@ when it has finished: a killed stage repeats only the one it was in.
 """
 
 import math
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -133,7 +134,7 @@ def keep_seed(
             write_json(out / RECIPE, recipe.model_dump(mode="json", exclude={"seeds"}))
         with writing(out / "logits.npz", "wb") as file:
             np.savez(file, allow_pickle=False, **dict(sorted(outcome.logits.items())))
-        checkpoint.link_or_copy(str(folder.with_suffix(".jsonl")), str(out / "curve.jsonl"))
+        shutil.copyfile(folder.with_suffix(".jsonl"), out / "curve.jsonl")
         names = ("best_update", "best_dev_score", "updates")
         write_json(out / "summary.json", {name: getattr(outcome, name) for name in names})
         note_finished(out, code)

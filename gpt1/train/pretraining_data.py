@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import sha256_file, write_json, writing_folder
+from gpt1.base.files import link_or_copy, sha256_file, write_json, writing_folder
 from gpt1.corpus.shards import SPLITS, Shards
 from gpt1.model.lstm import Network
 from gpt1.model.networks import make_network, parameters_by_component
@@ -135,9 +135,9 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
     whole = named_where_it_goes_on(f"{run.description.kind} {finished.name}", run.folder)
     with whole, writing_folder(finished) as new:
         save_weights(new / "weights.safetensors", run.network, run.description)
-        copy = checkpoint.link_or_copy
-        shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=copy)
-        copy(str(run.folder / "curve.jsonl"), str(new / "curve.jsonl"))
+        link = link_or_copy
+        shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=link)
+        shutil.copyfile(run.folder / "curve.jsonl", new / "curve.jsonl")
         write_json(new / "summary.json", summary)
         note_finished(new, run.code)
     for path in run.folder.glob("update-*"):
