@@ -51,6 +51,7 @@ EXEMPT = {  # what DVC does not watch -> all that what it watches may take from 
         "RAW",
         "fingerprint",
         "is_hidden",
+        "link_or_copy",
         "looks",
         "parse_json",
         "read_arrays",
