@@ -68,7 +68,7 @@ def read_training(stage: str, name: str, folder: Path, score: Point) -> Training
         seconds = facts.get("seconds", 0.0) / max(updates, 1)
         began = facts.get("time", curve.stat().st_mtime)
         points = [{"time": began + seconds * point["update"], **point} for point in values]
-        measured = {key: float(numbers[key]) for key in MEASURED if key in numbers}
+        measured = {key: round(float(numbers[key]), 4) for key in MEASURED if key in numbers}
         end = {"time": began + seconds * updates, "update": updates}
         points += [end | measured | {"seconds": facts.get("seconds")}, end | score]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
