@@ -3,6 +3,7 @@ and on full disks.
 """
 
 import json
+import shutil
 import subprocess
 from contextlib import contextmanager, suppress
 
@@ -228,3 +229,16 @@ def test_what_dvc_has_not_noted_stays_kept(tmp_path, monkeypatch):
     (tmp_path / "output").chmod(0o444)
     end_seeds([])
     assert not seed.exists()
+
+
+def test_two_stages_that_end_at_once_remove_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DVC_STAGE", "finetune@rte")
+    seeds = [CHECKPOINTS / f"finetune-rte-{number}/seed-{number}" for number in range(3)]
+    for seed in seeds:
+        for name in ("summary.json", "state.json"):
+            write_json(seed / name, {})
+    end_seeds(seeds)
+    monkeypatch.setattr("gpt1.train.checkpoint._remove", lambda _: shutil.rmtree(CHECKPOINTS))
+    end_seeds([])  # the other one removes all while this one looks
+    assert not CHECKPOINTS.exists()

@@ -270,8 +270,8 @@ def end_seeds(folders: Collection[Path]) -> None:
     """
     # A second name means that the outputs are hard links of these files, which cost no room; one
     # name, or a file that cannot be written, means that DVC has it in its cache by now.
-    for mark in CHECKPOINTS.glob(f"*/seed-*/{ENDED}"):
-        with suppress(OSError):  # another stage has removed it
+    with suppress(OSError):  # another stage is removing them; the next to end sees what is left
+        for mark in CHECKPOINTS.glob(f"*/seed-*/{ENDED}"):
             # Outputs on another disk are copies from the start, before DVC has noted them.
             file = mark.with_name("summary.json").stat()
             noted = file.st_nlink == 1 or not file.st_mode & 0o222
