@@ -117,7 +117,6 @@ def made(tmp_path_factory):
     """The whole graph of the demo, run by `gpt1 run`."""
     checkout = Checkout(tmp_path_factory.mktemp("readme"), "params.yaml", "Makefile", "README.md")
     (checkout.folder / ".venv").symlink_to(sys.prefix)
-    shutil.copytree(ROOT / ".dvc/plots", checkout.folder / ".dvc/plots")
     shutil.copy(Path(__file__).with_name("noted_params.py"), checkout.folder)
     with (checkout.folder / "gpt1/params/schema.py").open("a") as schema:
         schema.write("\nfrom noted_params import noting\n\n")
