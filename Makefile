@@ -33,7 +33,7 @@ setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL: torc
 	[[ $$python ]] || fail "expected Python 3.11 or later with venv (Debian: apt install python3-venv): make setup PYTHON=/path/to/it"; \
 	[[ -f $$done && -x $$venv/bin/python && $$(last PYTHON) == "$$base" && $$(last INDEX) == "$$index" ]] || { \
 	  say "an empty environment, $$venv, of $$python"; \
-	  find "$$venv" -mindepth 1 ! -name setup.made -delete; "$$python" -I -m venv "$$venv" || exit 2; }; \
+	  find "$$venv" -mindepth 1 ! -name setup.made -delete; why=$$("$$python" -I -m venv "$$venv" 2>&1) || fail "$${why##*$$'\n'}"; }; \
 	rm -f "$$done"; [[ $$index || -e /proc/driver/nvidia ]] && torch=$$index || torch=https://download.pytorch.org/whl/cpu; \
 	install() { "$$venv/bin/python" -I -m pip install --disable-pip-version-check -c constraints.txt "$$@"; }; \
 	say "torch$${torch:+, from $$torch if it answers}"; \

@@ -29,12 +29,12 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 124_221,
     "product, files": 191,
-    "tests, tokens": 115_920,
+    "tests, tokens": 115_906,
     "tests, files": 95,
     "benchmarks, tokens": 14_693,
     "benchmarks, files": 12,
     "pages, bytes": 150_599,
-    "scripts and templates, bytes": 14_692,
+    "scripts and templates, bytes": 14_722,
 }
 
 GROUND = {"base", "params.schema"}
