@@ -27,13 +27,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 124_221,
+    "product, tokens": 124_645,
     "product, files": 191,
-    "tests, tokens": 115_906,
+    "tests, tokens": 116_464,
     "tests, files": 95,
     "benchmarks, tokens": 14_693,
     "benchmarks, files": 12,
-    "pages, bytes": 150_599,
+    "pages, bytes": 150_517,
     "scripts and templates, bytes": 14_722,
 }
 
