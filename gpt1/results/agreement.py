@@ -20,8 +20,8 @@ KEYS = ["system", "task", "column", "metric", "update"]
 RECIPE = ("world", "bpe", "shard", "model", "encode", "lstm", "pretrain", "finetune")
 NOT_COMPARED = ("seeds", "checkpoint_minutes", "log_updates")
 # Points that count as equal however near seeds lie to each other, for the deviation of three is
-# often small by luck: of a score of the full model, of its mean, and of another system, some of whose
-# trainings learn a task and some do not.
+# often small by luck: of a score of the full model, of its mean, and of another system, whose
+# trainings may learn a task or not.
 SCORE_FLOOR, MEAN_FLOOR, OTHER_FLOOR = 3.0, 1.5, 5.0
 DEVIATIONS = 4.0
 BASELINE_POINTS = 0.05  # baselines draw nothing at random
