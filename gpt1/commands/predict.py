@@ -11,7 +11,7 @@ from gpt1.commands.options import VOCABULARY, Run, Seed, Task, Vocabulary, optio
 EXAMPLES = """
 Examples:
 
-    gpt1 predict qnli --run reference/town --first "Who was moneyed?" --second "Ada's aunt was poor, not wealthy."
+    gpt1 predict qnli --run reference/town --first "Who in Ada's family was moneyed?" --second "Ada's aunt was poor, not wealthy."
 
     gpt1 predict rte --first "A cat sleeps on the mat." --second "An animal sleeps."
 
