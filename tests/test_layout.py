@@ -33,7 +33,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 95,
     "benchmarks, tokens": 14_693,
     "benchmarks, files": 12,
-    "pages, bytes": 151_209,
+    "pages, bytes": 152_003,
     "scripts and templates, bytes": 14_722,
 }
 
