@@ -155,7 +155,13 @@ def test_predict_answers_an_example(run):
 
 def test_the_models_that_ship_answer_anywhere(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    of_shipped = "--run", "reference/town", "--first", "Who in Ada's family was moneyed?", "--second"
+    of_shipped = (
+        "--run",
+        "reference/town",
+        "--first",
+        "Who in Ada's family was moneyed?",
+        "--second",
+    )
     for sentence, label in (
         ("Ada's aunt was poor, not wealthy.", "not_entailment"),
         ("Ada's aunt was wealthy, not poor.", "entailment"),
