@@ -69,7 +69,7 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                     if stage in chosen:
                         needs = tuple(need.addressing for need in graph.successors(stage))
                         above = any(stages[need].stale for need in needs if need != CHECK)
-                        here = changed(stage)
+                        differs = changed(stage)
                         network = any(dep.def_path.startswith("gpt1/model") for dep in stage.deps)
                         recorded = {
                             file.def_path: str(file.hash_info.value)
@@ -77,7 +77,7 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                             if file.hash_info
                         }
                         stages[stage.addressing] = Stage(
-                            needs, above or here, network, here, recorded
+                            needs, above or differs, network, differs, recorded
                         )
                 return stages
         except LockError as error:  # another DVC is at work here
