@@ -1,11 +1,11 @@
-# make reproduce, make test: both set up first.
+# make reproduce and make test set up first.
 VENV ?= .venv
 export PYTHON VENV TORCH_INDEX
 SHELL := /bin/bash
 # $(abspath ...) divides a path at its spaces.
 export PATH := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/bin:$(PATH)
 export DO_NOT_TRACK := 1
-# two hundred Pythons start: modules are compiled once
+# hundreds of Pythons start: modules are compiled once
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -75,10 +75,10 @@ test: setup  ## style, types, the tests
 test-all: setup  ## also the longest, of kills, repetitions and whole graphs
 	$(PYTEST)
 
-# What lies behind a link or a mount may be another's.
+# Behind a link or a mount lies what may be another's.
 clean:  ## remove what runs made; keeps data/raw, links, mounted disks, .venv, MLflow's database
 	@rm -rf .dvc/tmp .{pytest,mypy,ruff}_cache; shopt -s nullglob; mounts=$$(mount); failed=0; cd -P data && \
-	for path in {check,world,clean,bpe,shard,baselines,generate,report,logs,checkpoints} {ablate,transfer,prompt}/* \
+	for path in {check,town,clean,bpe,shard,baselines,generate,report,logs,checkpoints} {ablation,transfer,prompt}/* \
 	    acquire/*/* {encode,finetune,pretrain,zero_shot}/*/*; do \
 	  if [[ -L $$path || $$(cd -P "$$(dirname "$$path")" 2>&1 && pwd) != "$$(dirname "$$PWD/$$path")" ]]; then \
 	    [[ ! -e $$path ]] || echo "data/$$path lies behind a link: left as it is; remove it yourself"; \

@@ -31,7 +31,7 @@ from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 SHORT = [
-    "world.town.books=30",
+    "town.books=30",
     "shard.heldout_fraction=0.15",
     "pretrain.updates=250",
     "pretrain.warmup_updates=10",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.base.machine import output
-from gpt1.inference.finished import finished
+from gpt1.inference.finetuned import finetuned_task
 from gpt1.model.weights import read_weights, save_state
 from gpt1.params.recipes import pretraining_of
 from gpt1.params.schema import read_params
@@ -30,7 +30,7 @@ def pack_models(folder: Path) -> None:
     """Copy the vocabulary, the first pre-trained Transformer, and the best seed of three tasks."""
     params = read_params()
     shutil.copytree(stage_folder("bpe"), folder / stage_folder("bpe"))
-    best = [finished(params, task).weights(None) for task in MODELS]
+    best = [finetuned_task(params, task).weights(None) for task in MODELS]
     for path in (pretraining_of(params, "transformer") / "weights.safetensors", *best):
         description, tensors = read_weights(path)
         halves = {name: tensor.half() for name, tensor in tensors.items()}

@@ -24,7 +24,7 @@ from gpt1.params.yaml import write_yaml
 from gpt1.results.columns import FULL, averaged
 from gpt1.results.predictions import predictions_of
 from gpt1.results.scores import scores_of
-from gpt1.stages import acquire, baselines, bpe, clean, encode, finetune, pretrain, shard, world
+from gpt1.stages import acquire, baselines, bpe, clean, encode, finetune, pretrain, shard, town
 
 BESIDE = "no_pretraining"
 OTHERS = ("embeddings_only", "no_aux_lm", "lstm", "lstm_equal")
@@ -34,10 +34,10 @@ LEARNED = 15  # points above what knows no books
 def params_of(town: int, pretraining: int, seeds: int) -> dict[str, Any]:
     """Profile demo on this town, from this pre-training alone, without the other systems."""
     changes = [
-        f"world.town.seed={town}",
+        f"town.seed={town}",
         f"pretrain.seeds=[{pretraining}]",
         f"finetune.seeds={[*range(seeds)]}",
-        *(f"variants.{variant}.tasks={{}}" for variant in OTHERS),
+        *(f"ablations.{ablation}.tasks={{}}" for ablation in OTHERS),
     ]
     return compose("demo", changes)
 
@@ -46,7 +46,7 @@ def make_data() -> None:
     """The town's books and tasks, as the networks read them."""
     if stage_folder("baselines").is_dir():
         return
-    world.main("town")
+    town.main()
     acquire.main("books")
     for stage in (clean, bpe, shard):
         stage.main()
@@ -112,8 +112,8 @@ def main() -> None:
         params = read_params()
         for task in params.tasks:
             finetune.main(task)
-            if not pretraining and task in params.variants[BESIDE].tasks:
-                finetune.ablate(BESIDE, task)
+            if not pretraining and task in params.ablations[BESIDE].tasks:
+                finetune.ablation(BESIDE, task)
         found.append(scores().assign(pretraining=pretraining))
         print(f"pre-training {pretraining}: {time.process_time() - started:.0f} s", flush=True)
         every = pd.concat(found)

@@ -1,12 +1,13 @@
-"""The pages of tasks and data: what gpt1/tasks/table.py, gpt1/sources/table.py and addresses.py know."""
+"""The pages of tasks and data: what gpt1/tasks/definitions.py, gpt1/sources/definitions.py and addresses.py know."""
 
 import math
+import re
 from urllib.parse import urlsplit
 
 from gpt1.estimate import OFFICIAL
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, HubFiles, book_files
-from gpt1.sources.table import SOURCES, Source
-from gpt1.tasks.table import TASKS, Task
+from gpt1.sources.definitions import SOURCES, Source
+from gpt1.tasks.definitions import TASKS, Task
 
 EVALUATED = {  # rows of dev and of a test set with labels, 0 for none, in the same releases
     "snli": (9_842, 9_824),
@@ -44,14 +45,9 @@ def _line(task: Task) -> str:
     metric = task.metric + (f" (and {task.second_metric})" if task.second_metric else "")
     table = ", ".join(dict.fromkeys(column.table.removeprefix("table") for column in task.columns))
     return (
-        f"| [{task.title}](#{anchor(task.title)}) | {task.kind.replace('_', ' ')} | {metric} |"
+        f"| [{task.title}](#{task.title.lower().replace(' ', '-')}) | {task.kind.replace('_', ' ')} | {metric} |"
         f" {table} | {' | '.join(sizes)} |"
     )
-
-
-def anchor(title: str) -> str:
-    """The name of a section by its title, as MkDocs and the repository's pages have it."""
-    return title.lower().replace(" ", "-")
 
 
 def _section(task: Task) -> str:
@@ -88,11 +84,7 @@ def _files(source: Source, names: tuple[str, ...]) -> str:
 
 def _linked(text: str) -> str:
     """Addresses as links; what follows an address is not part of it."""
-    words = []
-    for word in text.split(" "):
-        bare = word.strip("(),;")
-        words.append(word.replace(bare, f"<{bare}>") if bare.startswith("http") else word)
-    return " ".join(words)
+    return re.sub(r"http[^\s(),;]+", r"<\g<0>>", text)
 
 
 def downloads() -> str:

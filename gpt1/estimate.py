@@ -10,8 +10,8 @@ from typing import NamedTuple
 from gpt1.base.files import LOGS, RAW, read_json
 from gpt1.params.recipes import finetune_recipe, transferred_layers
 from gpt1.params.schema import NetworkName, Params
-from gpt1.sources.table import is_made_up
-from gpt1.tasks.table import TASKS
+from gpt1.sources.definitions import is_made_up
+from gpt1.tasks.definitions import TASKS
 from gpt1.train.schedules import snapshot_updates
 
 # Examples to train on (the releases' papers; GLUE: Wang et al. 2018), and tokens of a sequence by
@@ -70,8 +70,7 @@ def corpus_tokens(params: Params) -> float:
     training needs it.
     """
     folder = params.sources["books"].folder
-    if is_made_up(folder):
-        town = params.world[folder.removeprefix("world/")]
+    if (town := params.town) and is_made_up(folder):
         return PAGE_BYTES * town.books * town.pages / BYTES_A_TOKEN
     own = sum(path.stat().st_size for path in (RAW / "books").rglob("*.*"))
     return (own or BOOKSCORPUS_BYTES * (params.pretrain.source == "train")) / BYTES_A_TOKEN
@@ -92,10 +91,10 @@ def pretraining(params: Params, network: NetworkName) -> Work:
 
 
 def finetuning(
-    params: Params, task: str, variant: str | None, network: NetworkName, kind: str, parts: int = 1
+    params: Params, task: str, ablation: str | None, network: NetworkName, kind: str, parts: int = 1
 ) -> Work:
     """The fine-tunings of a task, on every seed, of so many parts each."""
-    recipe, row = finetune_recipe(params, task, variant), params.tasks[task]
+    recipe, row = finetune_recipe(params, task, ablation), params.tasks[task]
     made_up = is_made_up(params.sources[task].folder)
     examples, length = TOWN if made_up else OFFICIAL.get(task, OTHER)
     examples = min(examples, row.train_rows or examples)
@@ -117,9 +116,9 @@ def works(params: Params) -> dict[str, Work]:
     }
     for task in params.tasks:
         stages[f"finetune@{task}"] = finetuning(params, task, None, "transformer", "finetune")
-    for name, variant in params.variants.items():
-        for task in variant.tasks:
-            stages[f"{name}@{task}"] = finetuning(params, task, name, variant.network, "ablate")
+    for name, ablation in params.ablations.items():
+        for task in ablation.tasks:
+            stages[f"{name}@{task}"] = finetuning(params, task, name, ablation.network, "ablation")
     for task in params.transfer:
         # with all layers it is the ordinary fine-tuning
         layers = sum(count < params.model.layers for count in transferred_layers(params, task))

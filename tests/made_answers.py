@@ -13,7 +13,7 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import read_params
-from gpt1.tasks.table import TASKS
+from gpt1.tasks.definitions import TASKS
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz."
 START, DELIMITER, EXTRACT = (2 * len(LETTERS) + 2 + place for place in range(3))

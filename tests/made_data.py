@@ -39,7 +39,7 @@ TASKS = {
 
 def write_params(folder, **changes):
     """The paper's parameters with tiny sizes and what `changes` says, by dotted names with __ for
-    the dot; ablate__VARIANT-TASK names a row.
+    the dot; ablation__ABLATION-TASK names a row.
     """
     values = read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")
     tiny = {
@@ -61,10 +61,10 @@ def write_params(folder, **changes):
         "finetune__log_updates": 1,
         "finetune__learning_rate": 0.01,
     }
-    ablated = [name.removeprefix("ablate__") for name in changes if name.startswith("ablate__")]
+    ablated = [name.removeprefix("ablation__") for name in changes if name.startswith("ablation__")]
     for name, value in (tiny | changes).items():
         section, key = name.split("__")
-        if section != "ablate":
+        if section != "ablation":
             values[section][key] = value
     (folder / "params.yaml").write_text(json.dumps(with_rows(values, ablated)))
 

@@ -40,7 +40,7 @@ def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any])
     values["finetune"]["seeds"] = seeds
     values["tasks"] = {name: row for name, row in values["tasks"].items() if name in tasks}
     values |= {"transfer": {}, "zero_shot": {}}
-    ablated = sections.pop("ablate", {})
+    ablated = sections.pop("ablation", {})
     for section, changed in sections.items():
         values[section] |= changed
     Path("params.yaml").write_text(json.dumps(with_rows(values, ablated)))
@@ -146,11 +146,12 @@ def write_task(
     """
     encoded, finetuned = (Path("data", verb, group(task), task) for verb in ("encode", "finetune"))
     splits: dict[str, Any] = {
-        split: {"examples": len(given), "labelled": True} for split, given in labels.items()
+        split: {"examples": len(given), "labelled": True, "sha256": ""}
+        for split, given in labels.items()
     }
-    splits["train"] = {"examples": 900, "rows_read": rows_read, "labelled": True}
+    splits["train"] = {"examples": 900, "rows_read": rows_read, "labelled": True, "sha256": ""}
     if "test" not in labels:
-        splits["test"] = {"examples": 2, "labelled": False}
+        splits["test"] = {"examples": 2, "labelled": False, "sha256": ""}
     target = "score" if task == "stsb" else "class"
     write_json(
         encoded / "task.json",
@@ -211,9 +212,9 @@ def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> Non
 GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
 
 
-def ablate_rows(variants: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, None]:
-    """VARIANT-TASK of every variant on every task."""
-    return dict.fromkeys(f"{variant}-{task}" for variant in variants for task in tasks)
+def ablation_rows(ablations: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, None]:
+    """ABLATION-TASK of every ablation on every task."""
+    return dict.fromkeys(f"{ablation}-{task}" for ablation in ablations for task in tasks)
 
 
 def write_lstms() -> None:
@@ -248,7 +249,7 @@ def write_plot(
     rows: int,
     cluster: int = 1,
 ) -> None:
-    """Labels of tasks, and for each system (full, or a variant of params.yaml) logits drawn with
+    """Labels of tasks, and for each system (full, or an ablation of params.yaml) logits drawn with
     its skill.
     """
     for task in tasks:
@@ -266,7 +267,7 @@ def write_plot(
             folder = (
                 Path("data/finetune", group(task), task)
                 if system == "full"
-                else Path("data/ablate", f"{system}-{task}")
+                else Path("data/ablation", f"{system}-{task}")
             )
             for seed in seeds:
                 made = {

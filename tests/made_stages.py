@@ -5,8 +5,8 @@ from typing import Any
 
 
 def with_rows(values: dict[str, Any], ablated: Collection[str] = ()) -> dict[str, Any]:
-    """The values with the variants on those tasks alone that are named, as VARIANT-TASK."""
-    variants = {
+    """The values with the ablations on those tasks alone that are named, as ABLATION-TASK."""
+    ablations = {
         name: row
         | {
             "tasks": {
@@ -15,6 +15,6 @@ def with_rows(values: dict[str, Any], ablated: Collection[str] = ()) -> dict[str
                 if f"{name}-{task}" in ablated
             }
         }
-        for name, row in values["variants"].items()
+        for name, row in values["ablations"].items()
     }
-    return values | {"variants": variants}
+    return values | {"ablations": ablations}

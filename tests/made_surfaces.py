@@ -30,8 +30,8 @@ from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.acquire import copy
 from gpt1.sources.archives import unpack
 from gpt1.sources.find import find_files
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.readers import read_split, splits_to_read
-from gpt1.tasks.table import TASKS
 from gpt1.train.batches import pad, read_examples
 
 ROOT = Path(__file__).parents[1]

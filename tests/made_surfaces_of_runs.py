@@ -27,7 +27,7 @@ from gpt1.exchange.card import facts_about
 from gpt1.exchange.incoming import read_checkpoint, write_import
 from gpt1.exchange.outgoing import chosen_task, export_language_model
 from gpt1.inference import saved
-from gpt1.inference.finished import finished as finetuned
+from gpt1.inference.finetuned import finetuned_task
 from gpt1.inference.generation import load_language_model
 from gpt1.model.weights import read_tensors
 from gpt1.params.schema import read_params
@@ -35,9 +35,9 @@ from gpt1.results.curves import curves_of
 from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.provenance import facts, sources
 from gpt1.results.runs import RUN, SHIPPED
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.rows import Example
-from gpt1.tasks.table import TASKS
-from gpt1.tracking.results import finished, read_training
+from gpt1.tracking.results import finished_trainings, read_training
 from gpt1.train.checkpoint import Position, is_finished, newest_checkpoint, write_checkpoint
 
 
@@ -130,7 +130,7 @@ def read_results() -> None:
 
 def read_record() -> None:
     facts_about(Path("data/pretrain/transformer/seed-0/weights.safetensors"), None)
-    for training in finished(read_params()):
+    for training in finished_trainings(read_params()):
         read_training(*training, {})
 
 
@@ -141,9 +141,9 @@ def write_finished() -> None:
         put(f"data/finetune/glue/cola/seed-{seed}/summary.json", {"best_dev_score": score})
 
 
-def read_finished() -> None:
+def read_finetuned_task() -> None:
     assert task_rows()
-    finetuned(read_params(), "cola").best()
+    finetuned_task(read_params(), "cola").best()
     chosen_task(Path("cola"), None)
 
 
@@ -197,7 +197,7 @@ SURFACES_OF_RUNS = (
     Surface("results", write_results, read_results),
     Surface("record", write_results, read_record, BROKEN),
     Surface("page", write_results, lambda: (sources(), facts()), BROKEN),
-    Surface("finished", write_finished, read_finished),
+    Surface("finished", write_finished, read_finetuned_task),
     Surface("packed run", write_packed, read_packed),
     Surface("served rows", write_served, read_served, (ValueError,)),
 )

@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 from gpt1.base.errors import UserError
 from gpt1.commands.predict import predict
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.inference.finished import finished
+from gpt1.inference.finetuned import finetuned_task
 from gpt1.inference.prediction import read_file
 from gpt1.inference.saved import answer, example_of, load_model
 from gpt1.model.weights import Description, save_weights
 from gpt1.params.schema import read_params
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.rows import UNLABELLED, Example
-from gpt1.tasks.table import TASKS
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def run(here):
 
 @lru_cache
 def load(name, seed=None):
-    return load_model(finished(read_params(), name).weights(seed), Path("data/bpe"))
+    return load_model(finetuned_task(read_params(), name).weights(seed), Path("data/bpe"))
 
 
 def test_answers_from_logits_by_hand():
@@ -79,7 +79,7 @@ def test_answers_from_logits_by_hand():
 
 
 def test_the_best_seed_answers_unless_another_is_named(here):
-    done = finished(read_params(), "rte")
+    done = finetuned_task(read_params(), "rte")
     assert (done.best(), done.weights(None).parent.name, done.weights(2).parent.name) == (
         1,
         "seed-1",
@@ -102,14 +102,14 @@ def test_what_is_not_there_is_one_line(here, tmp_path):
     with pytest.raises(
         UserError, match=r"expected one of the tasks in params.yaml: .*; found winograd"
     ):
-        finished(read_params(), "winograd")
+        finetuned_task(read_params(), "winograd")
     with pytest.raises(
         UserError,
         match=r"summary.json is not there: mnli is not fine-tuned; run gpt1 run finetune@mnli",
     ):
-        finished(read_params(), "mnli")
+        finetuned_task(read_params(), "mnli")
     Vocabulary(LETTERS[:-1], []).save(tmp_path / "bpe", {})
-    weights = finished(read_params(), "rte").weights(None)
+    weights = finetuned_task(read_params(), "rte").weights(None)
     with pytest.raises(
         UserError,
         match=r"expected weights trained with the vocabulary in .*; name the folder of their own",

@@ -11,7 +11,7 @@ from made_data import put_files, write_paper_params
 
 from gpt1.base.errors import UserError
 from gpt1.stages import acquire, encode
-from gpt1.tasks.table import TASKS
+from gpt1.tasks.definitions import TASKS
 
 COLA = "gj04\t1\t\tThe cat sat.\n"
 RTE = "index\tsentence1\tsentence2\tlabel\n0\tA cat.\tA dog.\tentailment\n"

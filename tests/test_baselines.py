@@ -16,11 +16,11 @@ from gpt1.base.files import read_arrays, read_json, sha256_file
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.yaml import read_yaml
 from gpt1.stages import baselines, encode
-from gpt1.tasks.baselines.inputs import Rows, read_rows
+from gpt1.tasks.baselines.inputs import DecodedRows, read_rows
 from gpt1.tasks.baselines.linear import Candidate, chosen, scores_as_logits
 from gpt1.tasks.baselines.systems import SettingsGrid, candidates
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.metrics import predictions
-from gpt1.tasks.table import TASKS
 
 ROOT = Path(__file__).parents[1]
 STORY_HEADER = (
@@ -50,7 +50,7 @@ def mood_rows(side, kind, count=80):
         else:
             labels.append((5.0 if same else 0.5) if kind == "scores" else same)
             second.append(f"the one was {again if same else other}")
-    return Rows((first, second), np.array(labels), np.arange(count))
+    return DecodedRows((first, second), np.array(labels), np.arange(count))
 
 
 GRID = SettingsGrid((1.0, 10.0), 100)
@@ -65,7 +65,7 @@ GRID = SettingsGrid((1.0, 10.0), 100)
     ],
 )
 def test_a_constant_answer_is_the_commonest_class_the_mean_or_class_1_for_f1(about, labels, answer):
-    rows = Rows((["x"] * 5,), np.array(labels), np.arange(5))
+    rows = DecodedRows((["x"] * 5,), np.array(labels), np.arange(5))
     [only] = candidates("majority", about, {"train": rows, "dev": rows}, GRID)
     found = predictions(only.logits["dev"], about["target"])
     np.testing.assert_allclose(found, np.full(5, answer), rtol=1e-5)
@@ -80,7 +80,7 @@ def test_a_score_comes_back_from_its_logits_cut_to_the_scale():
 
 def test_no_half_of_dev_is_answered_by_what_it_selected():
     labels, texts = np.array([0, 1, 0, 1]), (["x"] * 4,)
-    dev = Rows(texts, labels, np.array([0, 0, 1, 1]))
+    dev = DecodedRows(texts, labels, np.array([0, 0, 1, 1]))
 
     def answering(*answers, sure=1.0):
         return np.array([[sure, 0] if answer == 0 else [0, sure] for answer in answers])
@@ -192,7 +192,7 @@ def test_no_library_of_matrices_is_loaded_after_the_limit_of_one_thread():
 import gpt1.stages.baselines
 from threadpoolctl import threadpool_info
 import numpy as np
-from gpt1.tasks.baselines.inputs import Rows
+from gpt1.tasks.baselines.inputs import DecodedRows
 from gpt1.tasks.baselines.linear import fit
 
 def libraries():
@@ -201,7 +201,7 @@ def libraries():
 limited, matrix = libraries(), np.eye(20)
 for target in ("score", "class"):
     about = {"target": target, "combine": "single"}
-    fit(about, Rows(([],), np.arange(20) % 2, np.arange(20)), matrix, 1.0)
+    fit(about, DecodedRows(([],), np.arange(20) % 2, np.arange(20)), matrix, 1.0)
 assert limited == libraries(), libraries() - limited
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)

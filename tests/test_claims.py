@@ -15,7 +15,7 @@ from gpt1.results.runs import CLAIMS, SHIPPED, shipped
 from gpt1.results.scores import scores_of
 from gpt1.results.tables import table_of
 
-VARIANTS = ("no_pretraining", "lstm", "lstm_equal", "embeddings_only", "no_aux_lm")
+ABLATIONS = ("no_pretraining", "lstm", "lstm_equal", "embeddings_only", "no_aux_lm")
 
 
 def answered(rights, starts=None):
@@ -50,9 +50,9 @@ FULL = {("full", "rte"): [40, 41, 42], ("full", "sst2"): [45, 44, 46]}
 
 def with_all(right=20, seeds=3, without=()):
     others = {
-        (variant, task): [right + (seed % 2) for seed in range(seeds)]
-        for variant in VARIANTS
-        if variant not in without
+        (ablation, task): [right + (seed % 2) for seed in range(seeds)]
+        for ablation in ABLATIONS
+        if ablation not in without
         for task in ("rte", "sst2")
     }
     return {key: by_seed[:seeds] for key, by_seed in FULL.items()} | others
@@ -77,7 +77,7 @@ def test_a_difference_by_hand():
 def test_the_opposite_refutes_and_noise_decides_nothing():
     worse = with_all(45) | {("full", task): [20, 21, 20] for task in ("rte", "sst2")}
     assert set(claims(worse)["verdict"]) == {"refuted", ""}
-    even = {("full", "rte"): [20, 40, 30]} | {(one, "rte"): [30, 30, 30] for one in VARIANTS}
+    even = {("full", "rte"): [20, 40, 30]} | {(one, "rte"): [30, 30, 30] for one in ABLATIONS}
     assert set(claims(even)["verdict"]) == {"undecided", ""}
 
 

@@ -44,8 +44,9 @@ def test_paper_profile_says_what_the_paper_says():
     ("dotted", "value", "line"),
     [
         ("finetune.lamda_lm", 0.5, "unknown key finetune.lamda_lm .*mean finetune.lambda_lm"),
+        ("variants", {}, "written by an earlier version, in which ablations were called variants"),
         ("tasks.cola.finetune", {"epoch": 5}, "unknown key tasks.*mean tasks.cola.finetune.epochs"),
-        ("variants.lstm.networks", "lstm", "unknown key variants.*mean variants.lstm.network"),
+        ("ablations.lstm.networks", "lstm", "unknown key ablations.*mean ablations.lstm.network"),
         ("finetune.epochs", None, "finetune.epochs is missing"),
         ("finetune.epochs", "3", "finetune.epochs: found '3', expected a valid integer"),
         ("finetune.epochs", 0, "finetune.epochs: found 0, expected greater than 0"),
@@ -56,8 +57,8 @@ def test_paper_profile_says_what_the_paper_says():
         ("pretrain.precision", "fp16", "pretrain.precision: found 'fp16', expected 'bf16' or"),
         ("pretrain.learning_rate", float("nan"), "pretrain.learning_rate: found nan"),
         ("sources.cola", None, "a source that is needed: expected books, "),
-        ("variants.lstm.network", "gru", "variants.lstm.network: found 'gru', expected 'transf"),
-        ("variants.no_aux_lm.tasks", {"cola": "qa"}, "found cola: qa"),
+        ("ablations.lstm.network", "gru", "ablations.lstm.network: found 'gru', expected 'transf"),
+        ("ablations.no_aux_lm.tasks", {"cola": "qa"}, "found cola: qa"),
         ("transfer.mnli.layers", [0, 13], "transfer.mnli.layers: expected 0, 1, 2, "),
         ("transfer.imdb", {"group": "nli", "layers": None}, "transfer.imdb: expected snli: nli"),
         ("networks.pretrain", ["transformer"], "networks.zero_shot: .* found lstm"),
@@ -70,14 +71,14 @@ def test_a_wrong_value_is_one_line(dotted, value, line):
     assert "\n" not in str(caught.value)
 
 
-def with_variant(finetune, network="transformer"):
+def with_ablation(finetune, network="transformer"):
     return changed(
-        "variants.mine", {"network": network, "finetune": finetune, "tasks": {"cola": "glue"}}
+        "ablations.mine", {"network": network, "finetune": finetune, "tasks": {"cola": "glue"}}
     )
 
 
-def test_a_variant_overrides_its_task_and_that_the_section():
-    values = with_variant({"dropout": 0.0})
+def test_a_ablation_overrides_its_task_and_that_the_section():
+    values = with_ablation({"dropout": 0.0})
     values["tasks"]["cola"]["finetune"] = {"epochs": 7, "dropout": 0.5}
     recipe = finetune_recipe(validate(values), "cola", "mine")
     assert (recipe.dropout, recipe.epochs, recipe.lambda_lm) == (0.0, 7, 0.5)
@@ -85,7 +86,7 @@ def test_a_variant_overrides_its_task_and_that_the_section():
 
 def test_of_an_lstm_no_single_layers_are_transferred():
     with pytest.raises(UserError, match=r"mine\.finetune\.transfer: expected all, none; found 2"):
-        validate(with_variant({"transfer": 2}, "lstm"))
+        validate(with_ablation({"transfer": 2}, "lstm"))
 
 
 def test_layers_of_a_transfer():

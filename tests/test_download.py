@@ -23,10 +23,10 @@ from gpt1.params.data import compose_profile, download_sources
 from gpt1.params.profile import requested
 from gpt1.params.schema import read_params
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, HubFiles, book_files
+from gpt1.sources.definitions import SOURCES
 from gpt1.sources.find import find_files
-from gpt1.sources.table import SOURCES
 from gpt1.stages import acquire, check
-from gpt1.tasks.table import TASKS
+from gpt1.tasks.definitions import TASKS
 
 ROOT = Path(__file__).parents[1]
 GLUE = DOWNLOADS["rte"].revision

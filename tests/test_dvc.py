@@ -24,7 +24,7 @@ from gpt1.params.yaml import read_yaml
 from gpt1.tracking.live import Tracker
 
 FUNCTIONS = {
-    "ablate": "finetune",
+    "ablation": "finetune",
     "transfer": "finetune",
 }  # as in gpt1/stages/__main__.py, which runs when imported
 EXEMPT = {  # what DVC does not watch -> all that what it watches may take from there

@@ -37,11 +37,11 @@ def test_the_papers_network_and_its_pre_training_by_hand():
 def test_the_demos_trainings_by_hand():
     params = validate(compose("demo", ()))
     rows = works(params)
-    totals = {kind: total(kind, rows.values()) for kind in ("finetune", "ablate", "transfer")}
+    totals = {kind: total(kind, rows.values()) for kind in ("finetune", "ablation", "transfer")}
     assert (rows["pretrain@lstm-0"].networks, rows["pretrain@lstm-0"].updates) == (1, 3200)
     assert totals["finetune"].networks == 12
     assert totals["finetune"].updates == (11 * 5 + 3) * (900 // 16)
-    assert totals["ablate"].networks == 3 * 8
+    assert totals["ablation"].networks == 3 * 8
     assert totals["transfer"].networks == 2 + 1
     assert corpus_tokens(params) == pytest.approx(75 * 80 * 1911 / 4.5)
     *_, whole, hours, room = lines(params)
@@ -51,7 +51,7 @@ def test_the_demos_trainings_by_hand():
     assert duration(72 * 3600) == "3 days"
     weights = 4 * parameters(params, "transformer")
     assert totals["finetune"].room == 12 * weights
-    assert totals["ablate"].room == 0
+    assert totals["ablation"].room == 0
     assert "GB needed, " in room
 
 
@@ -71,7 +71,7 @@ def test_stages_that_are_out_of_date_alone_and_how_long_they_took(tmp_path, monk
     params, stale = validate(compose("demo", ())), ["encode@cola", "finetune@cola", "lstm@cola"]
     assert [line.split()[:2] for line in lines(params, stale)[1:-2]] == [
         ["finetune", "1"],
-        ["ablate", "1"],
+        ["ablation", "1"],
         ["all", "2"],
     ]
     assert [line.split()[:2] for line in lines(params, [])[1:-2]] == [["all", "0"]]
@@ -100,7 +100,7 @@ def test_after_one_changed_parameter_what_the_graph_would_run(tmp_path):
     assert trained(checkout) == {"all": "0"}
     file = checkout.folder / "params.yaml"
     file.write_text(re.sub(r"(lambda_lm: )0.5", r"\g<1>0.25", file.read_text()))
-    assert trained(checkout) == {"finetune": "12", "ablate": "24", "transfer": "3", "all": "39"}
+    assert trained(checkout) == {"finetune": "12", "ablation": "24", "transfer": "3", "all": "39"}
 
 
 def trained(checkout):

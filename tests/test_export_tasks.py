@@ -17,8 +17,8 @@ from gpt1.inference.saved import load_model
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.weights import Description, save_weights
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.rows import Example
-from gpt1.tasks.table import TASKS
 
 VOCABULARY = vocabulary()
 LONG = "The lamp isn't lit, it's a <unk> thing. " * 12

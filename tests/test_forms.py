@@ -15,10 +15,10 @@ from gpt1.base.errors import UserError
 from gpt1.params.schema import TaskParams
 from gpt1.sources.acquire import copy, locate
 from gpt1.sources.find import find_files, find_sources
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.layouts import release_of
 from gpt1.tasks.readers import read_task
 from gpt1.tasks.rows import Example
-from gpt1.tasks.table import TASKS
 
 ALL = TaskParams(group="glue", train_rows=None, eval_rows=None, finetune={})
 FORMS = [(task, form) for task, made in MADE.items() for form in made.forms]

@@ -76,7 +76,7 @@ def test_the_profile_leaves_out_what_only_a_pretraining_gives():
     assert params.pretrain.source == params.bpe.source == "official"
     assert (set(params.sources), set(params.tasks)) == ({"books", "official", *TASKS}, TASKS)
     assert (params.networks.pretrain, params.networks.zero_shot) == (("transformer",), ())
-    assert {name for name, row in params.variants.items() if row.tasks} == {
+    assert {name for name, row in params.ablations.items() if row.tasks} == {
         "no_pretraining",
         "embeddings_only",
         "no_aux_lm",

@@ -135,7 +135,7 @@ def test_clean_takes_what_runs_made_and_nothing_behind_a_link(clone):
     made = ("check/a", "encode/glue/sst2/a", "acquire/corpus/books/a", "report/index.html", kept)
     put_files(data, dict.fromkeys(made, ""))
     (data / "raw").mkdir()
-    linked = ("raw/books", "pretrain", "ablate", "acquire/tasks", "encode/glue/cola")
+    linked = ("raw/books", "pretrain", "ablation", "acquire/tasks", "encode/glue/cola")
     for name in linked:
         put_files(disk / name, {"small/precious": name})
         (data / name).symlink_to(disk / name)

@@ -60,7 +60,8 @@ ROOMS = {  # room -> what of ours it may import
     ),
     "tracking": GROUND | {"params.recipes", "tracking"},
     "results": (
-        GROUND | {"params", "results", "sources.table", "tasks", "tracking", "train.schedules"}
+        GROUND
+        | {"params", "results", "sources.definitions", "tasks", "tracking", "train.schedules"}
     ),
     "exchange": GROUND
     | {
@@ -73,12 +74,12 @@ ROOMS = {  # room -> what of ours it may import
         "tasks",
         "tracking.log",
     },
-    "demo": {"demo"},
+    "town": {"town"},
     "stages": (
         GROUND
         | {
             "corpus",
-            "demo",
+            "town",
             "inference",
             "model",
             "params.recipes",
@@ -99,14 +100,14 @@ ROOMS = {  # room -> what of ours it may import
             "inference",
             "params",
             "results",
-            "tasks.table",
+            "tasks.definitions",
             "tracking",
             "train",
         }
     ),
     "cli": {"base"},
     "__main__": {"cli"},
-    "estimate": GROUND | {"params", "sources.table", "tasks.table", "train.schedules"},
+    "estimate": GROUND | {"params", "sources.definitions", "tasks.definitions", "train.schedules"},
 }
 HOMES = {  # library -> the only places that may import it
     "mlflow": [
@@ -129,7 +130,7 @@ HOMES = {  # library -> the only places that may import it
     ],
     "requests": ["gpt1/sources/download.py"],
     "huggingface_hub": ["gpt1/sources/download.py", "gpt1/exchange/card.py"],
-    "pyarrow": ["gpt1/tasks/tables.py", "gpt1/corpus/", "gpt1/results/runs.py"],
+    "pyarrow": ["gpt1/tasks/table_files.py", "gpt1/corpus/", "gpt1/results/runs.py"],
     "pandas": [
         "gpt1/results/",
         "gpt1/tracking/results.py",

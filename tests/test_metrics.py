@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sklearn.metrics
 
-from gpt1.tasks import table
+from gpt1.tasks import definitions
 from gpt1.tasks.metrics import (
     METRICS,
     is_one_class,
@@ -129,4 +129,4 @@ def test_best_constant_answer():
 
 
 def test_the_table_names_only_metrics_that_exist():
-    assert get_args(table.Metric) == METRICS
+    assert get_args(definitions.Metric) == METRICS

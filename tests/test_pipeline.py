@@ -33,9 +33,9 @@ class Brought(Checkout):
             "small",
             "--data",
             str(self.brought),
-            "variants.no_pretraining.tasks={}",
-            "variants.no_aux_lm.tasks={}",
-            "variants.embeddings_only.tasks={}",
+            "ablations.no_pretraining.tasks={}",
+            "ablations.no_aux_lm.tasks={}",
+            "ablations.embeddings_only.tasks={}",
             "transfer={cola: {group: glue, layers: [0]}}",
             *made_corpus.OVERRIDES,
             *overrides,
@@ -108,8 +108,8 @@ def test_a_second_run_runs_nothing(checkout):
 
 
 @pytest.mark.long
-def test_a_changed_task_and_a_changed_variant_run_themselves_and_their_tables(checkout):
-    checkout.profile("tasks.story_cloze.finetune.epochs=2", "variants.lstm.finetune.epochs=2")
+def test_a_changed_task_and_a_changed_ablation_run_themselves_and_their_tables(checkout):
+    checkout.profile("tasks.story_cloze.finetune.epochs=2", "ablations.lstm.finetune.epochs=2")
     assert checkout.repro() == {
         "check",
         "baselines",

@@ -49,8 +49,8 @@ def gpt1(checkout, monkeypatch, capsys):
 
 def test_small_runs_on_what_is_there(checkout, gpt1):
     changes = ("finetune.epochs=2", "finetune.seeds=[2]", "tasks.cola.train_rows=1")
-    variants = ("variants.no_aux_lm.finetune.epochs=1", "variants.lstm.tasks={}")
-    status, out, err = gpt1(*BROUGHT, *changes, *variants)
+    ablations = ("ablations.no_aux_lm.finetune.epochs=1", "ablations.lstm.tasks={}")
+    status, out, err = gpt1(*BROUGHT, *changes, *ablations)
     assert status == 0, err
     params = read_params()
     found = (params.finetune.epochs, params.finetune.seeds, params.tasks["cola"].train_rows)
@@ -61,7 +61,7 @@ def test_small_runs_on_what_is_there(checkout, gpt1):
     assert (checkout / "data/raw/books/one.txt").read_text() == "A book.\n"
     assert "left out: story_cloze; to have it: fill in the form" in out
     assert "left out: dprd" in out, "a zero-shot set that is not there is listed"
-    tasks = {name: dict(row.tasks) for name, row in params.variants.items()}
+    tasks = {name: dict(row.tasks) for name, row in params.ablations.items()}
     assert tasks.pop("lstm") == tasks.pop("lstm_equal") == {}
     assert set(map(str, tasks.values())) == {"{'cola': 'glue'}"}
     assert finetune_recipe(params, "cola", "no_aux_lm").epochs == 1
@@ -75,7 +75,7 @@ def test_the_lstm_of_equal_size_is_in_table_5_and_not_in_figure_2():
     networks = validate(compose("town", ())).networks
     assert networks.pretrain == ("transformer", "lstm", "lstm_equal")
     assert networks.zero_shot == ("transformer", "lstm")
-    of_official = compose("official", ())["variants"]
+    of_official = compose("official", ())["ablations"]
     assert {name for name, row in of_official.items() if not row["tasks"]} == {"lstm", "lstm_equal"}
 
 
@@ -97,8 +97,8 @@ def test_check_stage_passes_then_names_what_went_missing(checkout, gpt1):
         ([*SMALL, "pretrain.updates=2"], ".*warmup_updates: expected at most the 2 updates"),
         ([*SMALL, "finetune.epochs=two"], "params.yaml: finetune.epochs: found 'two', expected"),
         (
-            ["profile", "demo", "+variants.x={network: lstm, finetune: {}, tasks: {}}"],
-            "params.yaml: variants.x: expected the variants of which dvc.yaml has a stage",
+            ["profile", "demo", "+ablations.x={network: lstm, finetune: {}, tasks: {}}"],
+            "params.yaml: ablations.x: expected the ablations of which dvc.yaml has a stage",
         ),
         (SMALL, "nothing is in data/raw/books"),
         ([*SMALL, "--data", "conf"], "--data conf is no folder"),
@@ -121,8 +121,8 @@ def test_only_some_tasks(checkout, gpt1):
     params = read_params()
     assert list(params.tasks) == ["rte", "race"]
     assert list(params.transfer) == list(params.zero_shot) == ["race"]
-    assert {task for row in params.variants.values() for task in row.tasks} == {"rte"}
-    assert (list(params.sources), list(params.world)) == (["books", "rte", "race"], ["town"])
+    assert {task for row in params.ablations.values() for task in row.tasks} == {"rte"}
+    assert list(params.sources) == ["books", "rte", "race"]
     first = "# Composed by: gpt1 profile demo tasks.cola.train_rows=3 --tasks race,rte\n"
     assert (checkout / "params.yaml").read_text().startswith(first)
     assert "left out" not in out, "what was not asked for is no loss"

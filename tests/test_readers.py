@@ -12,8 +12,8 @@ from made_data import put_files
 
 from gpt1.params.schema import TaskParams
 from gpt1.sources.find import find_files, find_sources
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.readers import chosen_rows, read_split, splits_to_read
-from gpt1.tasks.table import TASKS
 
 STORY_HEADER = (
     "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,"

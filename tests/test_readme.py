@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 from copied_checkout import ROOT, Checkout
 
-import gpt1.tasks.table
+import gpt1.tasks.definitions
 from flows.graph import read_graph
 from gpt1.params.profile import overridden
 from gpt1.params.yaml import read_yaml, write_yaml
@@ -51,9 +51,9 @@ FRACTION = [
     "lstm_equal.units=32",
     "transfer.race.layers=[0,2]",
     "transfer.mnli.layers=[0,2]",
-    "variants.no_pretraining.tasks={}",
-    "variants.no_aux_lm.tasks={}",
-    "world.town.books=10",
+    "ablations.no_pretraining.tasks={}",
+    "ablations.no_aux_lm.tasks={}",
+    "town.books=10",
     "shard.heldout_fraction=0.3",
     "bpe.merges=300",
     "pretrain.updates=20",
@@ -104,8 +104,8 @@ def test_every_block_says_whether_it_is_run(block):
 
 
 def test_a_new_task_is_written_as_the_page_says():
-    [block] = [block for block in blocks() if block.mark == "in gpt1/tasks/table.py"]
-    names = vars(gpt1.tasks.table)
+    [block] = [block for block in blocks() if block.mark == "in gpt1/tasks/definitions.py"]
+    names = vars(gpt1.tasks.definitions)
     [task] = eval(f"[{block.commands}]", names)
     assert task.name == "wnli"
     layouts = re.search(r"`layouts` is\s+`(.*?)`", GUIDES["extend.md"])[1]
@@ -228,7 +228,7 @@ UPSTREAM = {  # of a parameter the reports that hang on it, by the arrows of dvc
     "zero_shot.cola.rows=30": "figure2 claims",
     "pretrain.dropout=0.1": "table2 table3 table4 table5 figure2 claims curves",
     "bpe.merges=200": "table2 table3 table4 table5 figure2 claims curves",
-    "variants.lstm.finetune={learning_rate: 0.001}": "table2 table3 table4 table5 figure2 claims",
+    "ablations.lstm.finetune={learning_rate: 0.001}": "table2 table3 table4 table5 figure2 claims",
     "generate.tokens=9": "",
 }
 

@@ -16,7 +16,7 @@ from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
 from gpt1.tracking.log import log_path, read_log
-from gpt1.tracking.results import finished, read_training, reported_scores, subject
+from gpt1.tracking.results import finished_trainings, read_training, reported_scores, subject
 from gpt1.tracking.store import parameters
 
 LOG = log_path("pretrain", "transformer/seed-0")
@@ -106,11 +106,11 @@ def test_a_run_records_the_cores_that_a_container_leaves(tmp_path, monkeypatch):
     assert machine()["cores"] == str(len(os.sched_getaffinity(0)))
 
 
-VARIANTS = {"lstm": {"network": "lstm", "finetune": {"lambda_lm": 0.25}}}
+ABLATIONS = {"lstm": {"network": "lstm", "finetune": {"lambda_lm": 0.25}}}
 NAMES = [
     ("pretrain", "transformer/seed-0"),
     ("finetune", "cola/seed-1"),
-    ("ablate", "lstm-cola/seed-1"),
+    ("ablation", "lstm-cola/seed-1"),
     ("transfer", "cola/layers-12/seed-0"),
 ]
 
@@ -121,8 +121,8 @@ def recipes():
     made_results.write_params(
         ["cola"],
         [0, 1],
-        variants=VARIANTS,
-        ablate=made_results.ablate_rows(("lstm",), ("cola",)),
+        ablations=ABLATIONS,
+        ablation=made_results.ablation_rows(("lstm",), ("cola",)),
         transfer={"cola": {"group": "glue", "layers": [0, 12]}},
     )
 
@@ -138,12 +138,12 @@ def test_every_finished_training_of_these_tasks_is_there(recipes):
         "pretrain/transformer/seed-0",
         "finetune/glue/cola/seed-1",
         "finetune/glue/mnli/seed-0",  # of a task that is not among these
-        "ablate/lstm-cola/seed-1",
-        "ablate/no_aux-cola/seed-0",
+        "ablation/lstm-cola/seed-1",
+        "ablation/no_aux-cola/seed-0",
         "transfer/cola/layers-12/seed-0",
     ):
         write_training(f"data/{folder}")
-    assert [(stage, name) for stage, name, _ in finished(read_params())] == NAMES
+    assert [(stage, name) for stage, name, _ in finished_trainings(read_params())] == NAMES
 
 
 def test_what_a_training_is_of(recipes):
@@ -157,7 +157,7 @@ def test_what_a_training_is_of(recipes):
 
 def test_each_run_has_the_recipe_that_made_it(recipes):
     pretrained, tuned, ablated, _ = (parameters(read_params(), *name) for name in NAMES)
-    assert (ablated["stage"], ablated["system"], ablated["lambda_lm"]) == ("ablate", "lstm", 0.25)
+    assert (ablated["stage"], ablated["system"], ablated["lambda_lm"]) == ("ablation", "lstm", 0.25)
     assert (tuned["lambda_lm"], tuned["layers"], tuned["epochs"]) == (0.5, 12, 3)
     assert pretrained["epochs"] == 100, "the paper's"
 

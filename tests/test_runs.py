@@ -101,14 +101,12 @@ def test_runs_that_agree_and_that_do_not(tmp_path, capsys):
     assert said("chance", at_chance).startswith(
         "Does not agree with reference/town: full, MRPC 0.0 here, "
     )
-    moved = {"system": "tfidf", "task": "mnli"}
 
     def other_rows(scores):
-        rows = (scores[list(moved)] == moved).all(axis=1)
-        return scores.assign(score=scores["score"] + rows)
+        return scores.assign(rows=scores["rows"].mask(scores["task"] == "mnli", "others"))
 
     assert "other rows of mnli" in said("rows", other_rows)
-    other = said("other", lambda scores: scores.assign(score=scores["score"] - 1))
+    other = said("other", lambda scores: scores.assign(rows="others"))
     assert other == "Not compared with reference/town, which has other data."
     params = tmp_path / "same/params.yaml"
     params.write_text(params.read_text().replace("lambda_lm: 0.5", "lambda_lm: 0.1"))

@@ -18,7 +18,7 @@ import pytest
 from made_answers import write_model, write_models
 from made_results import empty_mlflow
 
-from gpt1.inference.finished import finished
+from gpt1.inference.finetuned import finetuned_task
 from gpt1.inference.registered import register, serve_command
 from gpt1.inference.saved import load_model
 from gpt1.params.schema import read_params
@@ -49,7 +49,7 @@ def checkout(tmp_path_factory):
 
 def predicted(fields):
     """What our own model answers."""
-    weights = finished(read_params(), "rte").weights(None)
+    weights = finetuned_task(read_params(), "rte").weights(None)
     return load_model(weights, Path("data/bpe")).answer(Example(tuple(fields.values())))
 
 

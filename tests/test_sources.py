@@ -17,10 +17,10 @@ from made_data import put_files, write_paper_params
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.params.yaml import read_yaml
+from gpt1.sources.definitions import SOURCES
 from gpt1.sources.find import find_sources
-from gpt1.sources.table import SOURCES
 from gpt1.stages import acquire
-from gpt1.tasks.table import TASKS
+from gpt1.tasks.definitions import TASKS
 
 ROOT = Path(__file__).parents[1]
 PASSAGE = {

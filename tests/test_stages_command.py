@@ -27,10 +27,10 @@ def start(folder, *words, **environment):
 
 
 STAGES = (
-    "check, world, acquire, clean, bpe, shard, encode,"
-    " prompt, baselines, pretrain, finetune, ablate, transfer, zero_shot, generate, report"
+    "check, town, acquire, clean, bpe, shard, encode,"
+    " prompt, baselines, pretrain, finetune, ablation, transfer, zero_shot, generate, report"
 )
-FUNCTIONS = {"ablate", "transfer"}  # of the module finetune
+FUNCTIONS = {"ablation", "transfer"}  # of the module finetune
 
 
 @pytest.mark.parametrize(

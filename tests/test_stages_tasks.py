@@ -15,8 +15,8 @@ from gpt1.corpus import encoding
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import TaskParams
 from gpt1.stages import acquire, encode
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.readers import read_task
-from gpt1.tasks.table import TASKS
 
 COLA = "gj04\t1\t\tThe cat sat.\n"
 PASSAGE = {
@@ -69,6 +69,7 @@ def test_as_many_bad_rows_as_the_limit_allows_are_counted_and_left_out(checkout,
     )
     about, arrays = encoded("cola", "glue")
     assert arrays["train"]["labels"].tolist() == [1] * 199
+    assert len(about["splits"]["train"].pop("sha256")) == 64
     assert about["splits"]["train"] == {
         "examples": 199,
         "available": 199,

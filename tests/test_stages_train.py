@@ -48,7 +48,7 @@ def run_here(monkeypatch):
     """Run a stage in this process: saves its imports."""
 
     def run_main(stage, *names):
-        other = stage in ("ablate", "transfer")  # verbs of the module finetune
+        other = stage in ("ablation", "transfer")  # verbs of the module finetune
         module = importlib.import_module(f"gpt1.stages.{'finetune' if other else stage}")
         for key, value in SETTINGS.items():
             monkeypatch.setenv(key, value)

@@ -14,7 +14,7 @@ from made_results import group, write_task
 from gpt1.base.errors import UserError
 from gpt1.commands.submission import submission
 from gpt1.exchange.submission import FILES, Predicted, make, predicted
-from gpt1.tasks.table import TASKS
+from gpt1.tasks.definitions import TASKS
 
 NLI, QA = ("entailment", "neutral", "contradiction"), ("entailment", "not_entailment")
 BOARD = {  # GLUE's test files: task, split, rows, words of the answers

@@ -13,7 +13,7 @@ import made_results
 import numpy as np
 import pandas as pd
 import pytest
-from test_claims import VARIANTS
+from test_claims import ABLATIONS
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
@@ -153,7 +153,7 @@ def test_releases_that_do_not_compare_are_named(task, release, table, said):
     path = Path("data/encode", made_results.group(task), task, "task.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"release": release}))
     assert (said or "Not run") in shown(table)[1]
-    assert sources_of(read_params())[task] == release
+    assert sources_of(read_params())[task][0] == release
     assert said or "version 2" not in Path(f"data/report/{table}/{table}.md").read_text()
 
 
@@ -176,15 +176,17 @@ def write_run():
     """Every report's results, three seeds of three tasks, a transfer and a zero-shot set."""
     tasks = ("cola", "mrpc", "mnli")
     made_results.write_lstms()
-    ablated = made_results.ablate_rows(VARIANTS, tasks)
-    made_results.write_params(list(tasks), [0, 1, 2], ablate=ablated, pretrain={"seeds": [0, 1, 2]})
+    ablated = made_results.ablation_rows(ABLATIONS, tasks)
+    made_results.write_params(
+        list(tasks), [0, 1, 2], ablation=ablated, pretrain={"seeds": [0, 1, 2]}
+    )
     values = json.loads(Path("params.yaml").read_text())
     moved = {"group": "glue_nli", "layers": [0]}
     values |= {"transfer": {"mnli": moved}, "zero_shot": {"sst2": {"train_rows": None, "rows": 9}}}
     Path("params.yaml").write_text(json.dumps(values))
-    skills = {"full": 1.8} | dict(zip(VARIANTS, (0.3, 1.7, 0.9, 1.2, 1.1), strict=True))
+    skills = {"full": 1.8} | dict(zip(ABLATIONS, (0.3, 1.7, 0.9, 1.2, 1.1), strict=True))
     made_results.write_plot(tasks, skills, (0, 1, 2), 60)
-    shutil.copytree("data/ablate/embeddings_only-mnli", "data/transfer/mnli/layers-0")
+    shutil.copytree("data/ablation/embeddings_only-mnli", "data/transfer/mnli/layers-0")
     Path("data/prompt/sst2").mkdir(parents=True)
     np.savez("data/prompt/sst2/clusters.npz", dev=np.arange(9))
     about = {"sets": {"sst2": {"split": "dev"}}, "snapshots": [{"update": 1}, {"update": 10}]}

@@ -70,11 +70,11 @@ def predict(
     from tqdm import tqdm
 
     from gpt1.inference import prediction
-    from gpt1.inference.finished import finished
+    from gpt1.inference.finetuned import finetuned_task
     from gpt1.inference.saved import example_of, load_model
     from gpt1.params.schema import read_params
     from gpt1.results.runs import within
-    from gpt1.tasks.table import TASKS
+    from gpt1.tasks.definitions import TASKS
 
     if task not in TASKS:
         raise UserError(f"expected one of the tasks {', '.join(TASKS)}; found {task}")
@@ -89,7 +89,7 @@ def predict(
         rows = prediction.read_file(file, TASKS[task])
     with within(run):
         if weights is None:
-            weights = finished(read_params(), task).weights(seed)
+            weights = finetuned_task(read_params(), task).weights(seed)
         model = load_model(weights, vocabulary)
     if model.task.name != task:
         raise UserError(f"{weights}: expected weights of {task}, found those of {model.task.name}")

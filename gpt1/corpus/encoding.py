@@ -59,7 +59,7 @@ def encode_books(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, dict[str, Any]]:
-    """Write <split>.bin into `folder` for both splits; their parts of the index; `task_folder`:
+    """Write `<split>.bin` into `folder` for both splits; their parts of the index; `task_folder`:
     one of kept_tasks. Raises UserError where there is one book.
     """
     if books:  # profile official needs none
@@ -76,7 +76,7 @@ def encode_books(
 def encode_book(
     vocabulary: Vocabulary, arguments: tuple[CleanedBook, HoldOut, Path]
 ) -> dict[str, Any]:
-    """Write <split>.bin of one book or file of documents into a new folder; that folder, and of
+    """Write `<split>.bin` of one book or file of documents into a new folder; that folder, and of
     each split the rows of the index.
     """
     book, hold_out, task_folder = arguments

@@ -48,9 +48,9 @@ def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
 
 
 def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what the run says of weights below data/pretrain/transformer/seed-<n> or
-    data/finetune/<group>/<task>/seed-<n>: corpus, training, import, licences. Empty where files are
-    missing, or the weights are a snapshot's.
+    """Return what the run says of weights below `data/pretrain/transformer/seed-<n>` or
+    `data/finetune/<group>/<task>/seed-<n>`: corpus, training, import, licences. Empty where files
+    are missing, or the weights are a snapshot's.
     """
     folder = weights.resolve().parent
     facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": []}

@@ -15,7 +15,7 @@ from gpt1.base.files import DATA, read_json_file, stage_folder, write_json, writ
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 from gpt1.exchange import shipped
 from gpt1.exchange.card import model_card
-from gpt1.inference.finished import finetuned_folders, read_finished
+from gpt1.inference.finetuned import finetuned_folders, read_finetuned_task
 from gpt1.inference.loading import SavedModel, read_saved
 from gpt1.inference.openai_gpt import (
     PREFIX,
@@ -55,8 +55,8 @@ class ChosenTask(NamedTuple):
 
 
 def chosen_task(name: Path, seed: int | None) -> ChosenTask:
-    """Find what to export of a task, by its name or its folder data/finetune/<group>/<task>; `seed`
-    None: the one with the best dev score. Raises UserError where it does not exist.
+    """Find what to export of a task, by its name or its folder `data/finetune/<group>/<task>`;
+    `seed` None: the one with the best dev score. Raises UserError where it does not exist.
     """
     folders = [name, *(path for path in finetuned_folders() if path.name == str(name))]
     folder = next((path for path in folders if any(path.glob("seed-*/summary.json"))), None)
@@ -65,7 +65,7 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
             f"{name}: expected a task that has been fine-tuned, or its folder under"
             f" {stage_folder('finetune')}, found none; run gpt1 run finetune@TASK"
         )
-    done = read_finished(folder)
+    done = read_finetuned_task(folder)
     group, finetune = done.folder.resolve().parents[:2]
     data = finetune.parent if finetune.name == "finetune" else DATA
     encoded = data / "encode" / group.name / done.task.name / "task.json"

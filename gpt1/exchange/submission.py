@@ -10,9 +10,9 @@ import numpy as np
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, writing
-from gpt1.inference.finished import finetuned_folders, read_finished
+from gpt1.inference.finetuned import finetuned_folders, read_finetuned_task
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.metrics import predictions
-from gpt1.tasks.table import TASKS
 
 
 class BoardFile(NamedTuple):
@@ -95,7 +95,7 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
     folder = next((path for path in finetuned_folders(data) if path.name == file.task), None)
     if folder is None:
         return f"{file.task} is not fine-tuned"
-    done, name, task = read_finished(folder), f"{file.split}/best", TASKS[file.task]
+    done, name, task = read_finetuned_task(folder), f"{file.split}/best", TASKS[file.task]
     best, path = done.best(), data / "encode" / folder.parent.name / file.task / "task.json"
     try:
         split = read_json(path)["splits"].get(file.split)

@@ -13,11 +13,11 @@ import pandas as pd
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.inference.saved import fields_of
-from gpt1.tasks.columns import read_rows
-from gpt1.tasks.layouts import Columns, Form, Format, Passages
+from gpt1.tasks.definitions import Task
+from gpt1.tasks.file_rows import read_rows
+from gpt1.tasks.layouts import Form, Format, PassageFormat, TableFormat
 from gpt1.tasks.metrics import majority_score, score, standard_error
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable, numbered_lines
-from gpt1.tasks.table import Task
 
 WRITERS = (".tsv", ".csv", ".jsonl")
 
@@ -46,15 +46,15 @@ def formats_of(task: Task, path: Path) -> list[Format]:
     texts = tuple((name,) for name in fields_of(task) if name != "choices")
     apart = tuple((f"choice{number + 1}",) for number in range(len(task.labels)))
     choices = (apart, (("choices",),)) if task.kind == "multiple_choice" else ((),)
-    tables = [form for form in official if isinstance(form, Columns)]
-    tables += [Columns("export", texts, choices=columns) for columns in choices]
+    tables = [form for form in official if isinstance(form, TableFormat)]
+    tables += [TableFormat("export", texts, choices=columns) for columns in choices]
     labels = [name for form in tables for name in form.label] + ["label", "gold_label"]
     forms: tuple[Form, ...] = ("csv", "tsv") if path.suffix == ".csv" else ("tsv", "csv")
     unnamed: list[Format] = [form for form in tables if form.header]
     if path.suffix == ".parquet":
         forms, unnamed = ("export",), []
     elif path.suffix in (".json", ".jsonl") or head.startswith(b"{"):
-        forms, unnamed = ("jsonl",), [form for form in official if isinstance(form, Passages)]
+        forms, unnamed = ("jsonl",), [form for form in official if isinstance(form, PassageFormat)]
     named = [
         replace(form, form=kind, label=tuple(labels), hidden=True, header=())
         for kind in forms
@@ -78,7 +78,7 @@ def read_file(path: Path, task: Task) -> TaskFile:
             complaint = str(error).removeprefix(f"{path}: ")
             continue
         unread = [parsed for parsed in items if isinstance(parsed, Unreadable)]
-        by_place = isinstance(form, Columns) and form.header
+        by_place = isinstance(form, TableFormat) and form.header
         if by_place and unread[:1] == items[:1] and len(unread) < len(items):
             continue  # the first row is a header
         if len(items) - len(unread) >= len(best) - len(bad):

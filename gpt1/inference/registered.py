@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import gpt1
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, sha256_file, stage_folder
-from gpt1.inference.finished import Finished, finetuned_folders, finished
+from gpt1.inference.finetuned import FinetunedTask, finetuned_folders, finetuned_task
 from gpt1.inference.saved import example_of, fields_of, load_model
 from gpt1.params.schema import Params
-from gpt1.tasks.table import Task
+from gpt1.tasks.definitions import Task
 from gpt1.tracking.address import problem, switched_off, tracking_uri, without_password
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.sync import sync
@@ -55,7 +55,7 @@ def register(params: Params, names: Sequence[str]) -> list[Registered]:
     Raises UserError where a named task is not finished, MLflow is switched off or does not work.
     """
     names = names or [path.name for path in finetuned_folders() if path.name in params.tasks]
-    done = [finished(params, name) for name in names]
+    done = [finetuned_task(params, name) for name in names]
     if not done:
         raise UserError("expected a fine-tuned task, found none; run gpt1 run finetune")
     if switched_off():
@@ -90,7 +90,7 @@ def example_record(task: Task) -> dict[str, Any]:
     return {name: made_up[name] for name in fields_of(task)}
 
 
-def _register(params: Params, done: Finished, runs: dict[str, Any]) -> Registered:
+def _register(params: Params, done: FinetunedTask, runs: dict[str, Any]) -> Registered:
     import mlflow
 
     task, seed, name = done.task, done.best(), f"gpt1-{params.profile}-{done.task.name}"

@@ -17,11 +17,11 @@ from gpt1.corpus.bpe import SPECIAL_SYMBOLS, Vocabulary
 from gpt1.inference.loading import read_saved
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
-from gpt1.tasks.layouts import Columns
+from gpt1.tasks.definitions import TASKS, Task
+from gpt1.tasks.layouts import TableFormat
 from gpt1.tasks.metrics import predictions
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
-from gpt1.tasks.table import TASKS, Task
 
 KIND = "transformer for "  # and the task's name: what stage finetune writes into the weights
 
@@ -31,7 +31,7 @@ def fields_of(task: Task) -> tuple[str, ...]:
     the task has choices.
     """
     form = task.layouts[0][0].format
-    two = 2 if not isinstance(form, Columns) else 1 if form.joined else len(form.texts)
+    two = 2 if not isinstance(form, TableFormat) else 1 if form.joined else len(form.texts)
     return "first", *["second"] * (two == 2), *["choices"] * (task.kind == "multiple_choice")
 
 

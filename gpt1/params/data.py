@@ -13,13 +13,13 @@ from typing import Any
 from gpt1.base.errors import TemporaryError, UserError
 from gpt1.base.files import RAW, read_json
 from gpt1.params.profile import compose, needed_by, on_data, requested
-from gpt1.params.schema import PARAMS, refuse_without_stage, validate, variants_with_stage
+from gpt1.params.schema import PARAMS, ablations_with_stage, refuse_without_stage, validate
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, TERMS, book_files
+from gpt1.sources.definitions import folder_of_books, refuse_wrong_name
 from gpt1.sources.download import ABOUT, ask_all, attempt, bring
 from gpt1.sources.find import find_sources
-from gpt1.sources.table import folder_of_books, refuse_wrong_name
-from gpt1.tasks.table import all_sources
+from gpt1.tasks.definitions import all_sources
 
 
 def download_sources(
@@ -78,7 +78,7 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
 
     Raises UserError and leaves params.yaml as it was.
     """
-    added = added_variants(compose(name, overrides)["variants"])
+    added = added_ablations(compose(name, overrides)["ablations"])
     overrides = [*added, *overrides]
     whole = requested(name, overrides, tasks)
     present = {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
@@ -107,13 +107,13 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
             print(f"left out: {absent}; to have it: {all_sources()[absent].way}")
 
 
-def added_variants(recorded: Collection[str]) -> list[str]:
-    """Overrides that give today's params.yaml its variants again that the profile does not know
+def added_ablations(recorded: Collection[str]) -> list[str]:
+    """Overrides that give today's params.yaml its ablations again that the profile does not know
     and somebody has added a stage of: without them DVC would read no stage at all.
     """
-    today = read_yaml(PARAMS).get("variants", {}) if PARAMS.is_file() else {}
-    names = (today.keys() & variants_with_stage()) - {*recorded}
-    return [f"variants.{name}={json.dumps(today[name])}" for name in sorted(names)]
+    today = read_yaml(PARAMS).get("ablations", {}) if PARAMS.is_file() else {}
+    names = (today.keys() & ablations_with_stage()) - {*recorded}
+    return [f"ablations.{name}={json.dumps(today[name])}" for name in sorted(names)]
 
 
 def link_sources(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Compose params.yaml: conf/<name>.yaml and overrides, without what needs missing data."""
+"""Compose params.yaml: `conf/<name>.yaml` and overrides, without what needs missing data."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ from gpt1.base.errors import ELSEWHERE, UserError
 from gpt1.base.files import RAW
 from gpt1.params.schema import needed_sources, validate
 from gpt1.params.yaml import parse_yaml, read_yaml
-from gpt1.tasks.table import all_sources
+from gpt1.tasks.definitions import all_sources
 
 CONF = Path("conf")
 
@@ -22,7 +22,7 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
         values = overridden(sections_of(name) | {"profile": name}, overrides)
         if values["pretrain"]["source"] == "official":  # less what only a pre-training gives
             values |= {"networks": {"pretrain": ["transformer"], "zero_shot": []}, "zero_shot": {}}
-            for row in values["variants"].values():
+            for row in values["ablations"].values():
                 row["tasks"] = row["tasks"] if row["network"] == "transformer" else {}
         return values
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -100,12 +100,12 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
     def named(rows: dict[str, Any]) -> dict[str, Any]:
         return {name: row for name, row in rows.items() if name in names}
 
-    variants = {
-        name: row | {"tasks": named(row["tasks"])} for name, row in values["variants"].items()
+    ablations = {
+        name: row | {"tasks": named(row["tasks"])} for name, row in values["ablations"].items()
     }
     of_sources = ("sources", "tasks", "transfer", "zero_shot")
     return values | {
-        "variants": variants,
+        "ablations": ablations,
         **{section: named(values[section]) for section in of_sources},
     }
 

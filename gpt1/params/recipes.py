@@ -55,15 +55,15 @@ def pretraining_stage(params: Params, network: NetworkName, seed: int | None = N
     return f"pretrain@{network}-{pretraining_seed(params, seed)}"
 
 
-def finetune_recipe(params: Params, task: str, variant: str | None = None) -> Finetune:
-    """Return the recipe of a task's fine-tuning, or of a variant's: section `finetune`, changed by
-    the task's row, changed by the variant.
+def finetune_recipe(params: Params, task: str, ablation: str | None = None) -> Finetune:
+    """Return the recipe of a task's fine-tuning, or of an ablation's: section `finetune`, changed
+    by the task's row, changed by the ablation.
     """
     values = params.finetune.model_dump() | params.tasks[task].finetune
     path = f"tasks.{task}.finetune"
-    if variant is not None:
-        values |= params.variants[variant].finetune
-        path = f"variants.{variant}.finetune"
+    if ablation is not None:
+        values |= params.ablations[ablation].finetune
+        path = f"ablations.{ablation}.finetune"
     return validated(Finetune, values, path, str(PARAMS))
 
 

@@ -171,7 +171,7 @@ class Networks(Section):
     zero_shot: tuple[Literal["transformer", "lstm"], ...]  # no other keeps snapshots
 
 
-class Variant(Section):
+class Ablation(Section):
     """An ablation (paper, Table 5): which pre-trained network, what differs in fine-tuning, and on
     which tasks, with their groups.
     """
@@ -215,14 +215,16 @@ class Generate(Section):
     top_p: float = Field(gt=0, le=1)
 
 
-class World(Section):
+class TownParams(Section):
+    """The made-up town: its seed, how many books, and pages of each."""
+
     seed: NonNegativeInt
     books: PositiveInt
     pages: PositiveInt
 
 
 class SourceParams(Section):
-    """Where one source lies: data/<folder>/<its name>; folder none: it is left out."""
+    """Where one source lies: `data/<folder>/`, then its name; folder none: it is left out."""
 
     group: Literal["corpus", "bpe", "weights", "tasks"]
     folder: str
@@ -254,9 +256,9 @@ class Params(Section):
     encode: Encode
     baselines: Baselines
     finetune: Finetune
-    variants: dict[str, Variant]
+    ablations: dict[str, Ablation]
     generate: Generate
-    world: dict[str, World]
+    town: TownParams | None
     sources: dict[str, SourceParams]
     tasks: dict[str, TaskParams]
     transfer: dict[str, Transfer]
@@ -267,7 +269,7 @@ class Params(Section):
         needed = needed_sources(self.bpe.source, self.pretrain.source)
         trained, layers = self.networks.pretrain, range(self.model.layers + 1)
         groups = [f"{name}: {row.group}" for name, row in self.tasks.items()]
-        folders = ["raw", "none", *(f"world/{name}" for name in self.world)]
+        folders = ["raw", "none", *["town"] * bool(self.town)]
         for section in (self.pretrain, self.finetune):
             _expect("seeds", section.seeds, [tuple(dict.fromkeys(section.seeds))])
         _expect("finetune.transfer", self.finetune.transfer, ["all", "none", *layers])
@@ -281,13 +283,13 @@ class Params(Section):
             _expect(f"transfer.{name}", f"{name}: {row.group}", groups)
             for number in row.layers or ():
                 _expect(f"transfer.{name}.layers", number, layers)
-        for name, variant in self.variants.items():
-            for task, group in variant.tasks.items():
-                _expect(f"variants.{name}.tasks", f"{task}: {group}", groups)
-                _expect(f"variants.{name}.network", variant.network, trained)
-                transfer = variant.finetune.get("transfer", self.finetune.transfer)
-                moved = layers if variant.network == "transformer" else ()  # an LSTM has one layer
-                _expect(f"variants.{name}.finetune.transfer", transfer, ["all", "none", *moved])
+        for name, ablation in self.ablations.items():
+            for task, group in ablation.tasks.items():
+                _expect(f"ablations.{name}.tasks", f"{task}: {group}", groups)
+                _expect(f"ablations.{name}.network", ablation.network, trained)
+                transfer = ablation.finetune.get("transfer", self.finetune.transfer)
+                moved = layers if ablation.network == "transformer" else ()  # an LSTM has one layer
+                _expect(f"ablations.{name}.finetune.transfer", transfer, ["all", "none", *moved])
         return self
 
 
@@ -311,9 +313,14 @@ def validate(values: Any) -> Params:
     """Check plain values as params.yaml holds them. Raises UserError, one line that says what to
     correct.
     """
+    if isinstance(values, dict) and {"variants", "world"} & {*values}:
+        raise UserError(
+            f"{PARAMS}: written by an earlier version, in which ablations were called variants and"
+            " the town world: compose it anew with gpt1 profile"
+        )
     params = validated(Params, values, "", str(PARAMS))
     rows = {f"tasks.{name}.finetune": row.finetune for name, row in params.tasks.items()}
-    rows |= {f"variants.{name}.finetune": row.finetune for name, row in params.variants.items()}
+    rows |= {f"ablations.{name}.finetune": row.finetune for name, row in params.ablations.items()}
     started = params.pretrain.seeds
     for path, row in {"finetune": {}, **rows}.items():
         recipe = validated(Finetune, params.finetune.model_dump() | row, path, str(PARAMS))
@@ -332,18 +339,18 @@ def read_params(path: Path = PARAMS) -> Params:
     return validate(read_yaml(path))
 
 
-def variants_with_stage() -> set[str]:
-    """Return the variants that have a stage in dvc.yaml."""
+def ablations_with_stage() -> set[str]:
+    """Return the ablations that have a stage in dvc.yaml."""
     stages = read_yaml(Path("dvc.yaml"))["stages"]
-    return {name for name in stages if f"variants.{name}.tasks" in str(stages[name])}
+    return {name for name in stages if f"ablations.{name}.tasks" in str(stages[name])}
 
 
 def refuse_without_stage(params: Params) -> None:
-    """Raise UserError for a variant without a stage in dvc.yaml, which would never run, and for a
-    stage without its variant, with which DVC would read no stage at all.
+    """Raise UserError for an ablation without a stage in dvc.yaml, which would never run, and for a
+    stage without its ablation, with which DVC would read no stage at all.
     """
-    for name in sorted(variants_with_stage() ^ {*params.variants}):
+    for name in sorted(ablations_with_stage() ^ {*params.ablations}):
         raise UserError(
-            f"{PARAMS}: variants.{name}: expected the variants of which dvc.yaml has a stage; to"
-            f" leave one out, give it no tasks: variants.{name}.tasks={{}}"
+            f"{PARAMS}: ablations.{name}: expected the ablations of which dvc.yaml has a stage; to"
+            f" leave one out, give it no tasks: ablations.{name}.tasks={{}}"
         )

@@ -14,17 +14,16 @@ from gpt1.params.yaml import read_yaml
 from gpt1.results.columns import FULL
 from gpt1.results.paper import AVERAGE
 from gpt1.results.runs import RUN, SCORES, find_run, read_table, shipped
-from gpt1.results.tables import BASELINES, TITLES, average
+from gpt1.results.tables import TITLES, average
 
 KEYS = ["system", "task", "column", "metric", "update"]
-RECIPE = ("world", "bpe", "shard", "model", "encode", "lstm", "pretrain", "finetune")
+RECIPE = ("town", "bpe", "shard", "model", "encode", "lstm", "pretrain", "finetune")
 NOT_COMPARED = ("seeds", "checkpoint_minutes", "log_updates")
 # Points that count as equal however near seeds lie to each other, for the deviation of three is
 # often small by luck: of a score of the full model, of its mean, and of another system, whose
 # trainings may learn a task or not.
 SCORE_FLOOR, MEAN_FLOOR, OTHER_FLOOR = 3.0, 1.5, 5.0
 DEVIATIONS = 4.0
-BASELINE_POINTS = 0.05  # baselines draw nothing at random
 PERPLEXITY_RATIO = 1.02
 
 
@@ -46,13 +45,15 @@ def agreement(other: Path, title: str) -> Agreement:
     """
     scores = side_by_side(other)
     both = scores.dropna(subset=["here", "there"])
-    apart = (both["here"] - both["there"]).abs()
-    baselines = both["system"].isin(BASELINES)
-    changed = set(both.loc[baselines & (apart > BASELINE_POINTS), "task"].dropna())
-    if changed and changed == set(both.loc[baselines, "task"].dropna()):
+    comparable = both[
+        both["rows_here"].astype(bool) & both["rows_there"].astype(bool) & both["task"].notna()
+    ]
+    changed = comparable[comparable["rows_here"] != comparable["rows_there"]]
+    if len(changed) and len(changed) == len(comparable):
         return Agreement(f"Not compared with {title}, which has other data.", None, scores)
     reasons = [*different_parameters(other), *different_perplexity(other)]
-    reasons += [f"other rows of {task}" for task in sorted(changed)]
+    reasons += [f"other rows of {task}" for task in sorted({*changed["task"]})]
+    apart = (both["here"] - both["there"]).abs()
     counted = (both["column"] == AVERAGE) | (both["system"] == FULL)
     for row in both[counted & (apart > both["allowed"])].itertuples():
         name = f"{TITLES.get(row.system, row.system)}, {row.column}"
@@ -86,14 +87,17 @@ def side_by_side(other: Path) -> pd.DataFrame:
     for run in (Path(), other):
         paths = sorted((run / stage_folder("report")).glob(f"*/{SCORES}"))
         scores = pd.concat([read_table(path) for path in paths]).dropna(subset="score")
+        scores = scores.assign(rows=scores.get("rows", "")).fillna({"rows": ""})
         means = average(scores[scores["table"] == "table5"]).assign(task=pd.NA, update=pd.NA)
         scores = pd.concat([scores, means])
         scores["seed"] = scores["seed"].fillna(scores["pretraining_seed"])
         scores = scores.drop_duplicates([*KEYS, "seed"])
-        grouped = scores.groupby(KEYS, dropna=False, sort=False)["score"]
-        sides.append(grouped.agg(["mean", "std", "count"]))
+        grouped = scores.groupby(KEYS, dropna=False, sort=False)
+        statistics = grouped["score"].agg(["mean", "std", "count"])
+        sides.append(statistics.assign(rows=grouped["rows"].first()))
     here, there = sides
     both = pd.DataFrame({"here": here["mean"], "there": there["mean"], "spread": there["std"]})
+    both = both.assign(rows_here=here["rows"], rows_there=there["rows"])
     noise = both["spread"].fillna(0) * (1 / here["count"] + 1 / there["count"]) ** 0.5
     both = both.assign(noise=noise).reset_index()
     floor = both["column"].eq(AVERAGE).map({True: MEAN_FLOOR, False: SCORE_FLOOR})

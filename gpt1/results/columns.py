@@ -17,9 +17,9 @@ from gpt1.results.paper import (
     TABLES,
     ZERO_SHOT,
 )
-from gpt1.tasks.table import TASKS, Column, Task
+from gpt1.tasks.definitions import TASKS, TableColumn, Task
 
-FULL = "full"  # the whole model; other systems are variants, layers-<n>, baselines, networks
+FULL = "full"  # the whole model; other systems are ablations, layers-<n>, baselines, networks
 METRIC_WORDS = {"accuracy": "acc", "f1": "F1", "matthews": "mc", "pearson": "pc", "spearman": "sc"}
 TWO_METRICS = [task.title for task in TASKS.values() if task.second_metric]
 
@@ -33,7 +33,7 @@ class ScoredColumn:
     title: str
     task: str
     metric: str
-    parts: tuple[Column, ...] = ()  # none: all rows, as of a zero-shot set
+    parts: tuple[TableColumn, ...] = ()  # none: all rows, as of a zero-shot set
 
     def header(self, table: str) -> str:
         """Return the column's heading, with the metric where the table has several."""
@@ -48,7 +48,7 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
     second metric follows its first. figure2: whole tasks (left), then zero-shot sets (right).
     """
     every = [(task, column) for task in TASKS.values() for column in task.columns]
-    chosen: list[tuple[str, Task, tuple[Column, ...]]] = []
+    chosen: list[tuple[str, Task, tuple[TableColumn, ...]]] = []
     if table == "table5":
         for title, metric in TABLE5_METRICS.items():
             titles = {name for name, metrics in GLUE_TASKS[title] if metrics == metric}

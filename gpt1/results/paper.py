@@ -2,7 +2,7 @@
 column, Figure 2 by eye.
 
 Scores are on the paper's scale (x 100, one decimal), not a number where the paper prints a dash.
-Columns bear the titles of tasks.table; the last row of Tables 2 to 4 is the paper's own model.
+Columns bear the titles of tasks.definitions; the last row of Tables 2 to 4 is the paper's model.
 """
 
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ TABLE5_METRICS = {
     "QNLI": "accuracy",
     "RTE": "accuracy",
 }
-TABLE5_ROWS = {  # by the names that params.yaml gives the variants
+TABLE5_ROWS = {  # by the names that params.yaml gives the ablations
     "full": "Transformer w/ aux LM (full)",
     "no_pretraining": "Transformer w/o pre-training",
     "no_aux_lm": "Transformer w/o aux LM",

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_arrays, read_json, stage_folder
+from gpt1.base.files import fingerprint, read_arrays, read_json, stage_folder
 from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params
 from gpt1.results.columns import FULL, SEEDS, columns_of
-from gpt1.sources.table import is_made_up
+from gpt1.sources.definitions import is_made_up
+from gpt1.tasks.definitions import TASKS, scored_split, scored_weights
 from gpt1.tasks.metrics import predictions as answers_of
 from gpt1.tasks.rows import CLUSTERS
-from gpt1.tasks.table import TASKS, scored_split, scored_weights
 
 TYPES = {
     **dict.fromkeys(("task", "system", "split", "subset"), "string"),
@@ -64,16 +64,21 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reindex(columns=COLUMNS).astype(TYPES)
 
 
-def sources_of(params: Params) -> dict[str, str]:
-    """Return which tasks are made up, and the release of each other task that has several."""
-    releases = {}
+def sources_of(params: Params) -> dict[str, tuple[str, str]]:
+    """Return for each task its source, "made up" or the release of its files, and a fingerprint of
+    its rows as the networks read them.
+    """
+    made_up = [name for name, source in params.sources.items() if is_made_up(source.folder)]
+    sources = dict.fromkeys(made_up, (MADE_UP, ""))
     for task, row in params.tasks.items():
         path = stage_folder("encode", row.group, task, "task.json")
         if path.is_file():
             with reading(path, f"encode@{task}"):
-                releases[task] = str(read_json(path).get("release") or "")
-    made_up = [name for name, source in params.sources.items() if is_made_up(source.folder)]
-    return releases | dict.fromkeys(made_up, MADE_UP)
+                about = read_json(path)
+                digests = [split["sha256"] for split in about["splits"].values()]
+            source = MADE_UP if task in made_up else str(about.get("release") or "")
+            sources[task] = source, fingerprint(digests)
+    return sources
 
 
 def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path, str, bool]]:
@@ -87,11 +92,11 @@ def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path,
         for path in sorted(stage_folder("transfer", task).glob("layers-*")):
             yield path.name, path, f"transfer@{task}", trained_here
         return
-    ablating = params.variants.items() if table == "table5" else ()
-    for variant, row in ((name, row) for name, row in ablating if task in row.tasks):
+    ablating = params.ablations.items() if table == "table5" else ()
+    for ablation, row in ((name, row) for name, row in ablating if task in row.tasks):
         moved = row.finetune.get("transfer") != "none"
-        folder = stage_folder("ablate", f"{variant}-{task}")
-        yield variant, folder, f"{variant}@{task}", trained_here and moved
+        folder = stage_folder("ablation", f"{ablation}-{task}")
+        yield ablation, folder, f"{ablation}@{task}", trained_here and moved
     for path in sorted(stage_folder("baselines", task).glob("*/")):
         yield path.name, path, "baselines", False
 

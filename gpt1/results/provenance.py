@@ -9,7 +9,7 @@ from gpt1.base.files import read_json, stage_folder
 from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import read_params
 from gpt1.results.runs import RUN
-from gpt1.tracking.results import finished, read_training
+from gpt1.tracking.results import finished_trainings, read_training
 
 PARAMS = Path("params.yaml")
 COMPOSED = "# Composed by: "
@@ -17,7 +17,7 @@ COMPOSED = "# Composed by: "
 
 def trainings() -> pd.DataFrame:
     """Return start, seconds, machine and checkout of every training whose results and log exist."""
-    facts = [read_training(*training, {}).facts for training in finished(read_params())]
+    facts = [read_training(*training, {}).facts for training in finished_trainings(read_params())]
     logs = pd.DataFrame(facts, columns=["time", "seconds", "machine", "checkout"]).dropna()
     return logs.sort_values("time", ignore_index=True)
 

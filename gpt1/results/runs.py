@@ -26,11 +26,12 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     The run is the folder of a checkout, a packed run, or one that ships with gpt1:
     "reference/town".
 
-    `scores` has one row per score and seed: `table` (table2 to table5, figure2), `system` (full, a
-    variant, layers-<n> transferred, a baseline; for zero-shot sets the network), `task`, `column`,
+    `scores` has one row per score and seed: `table` (table2 to table5, figure2), `system` (full, an
+    ablation, layers-N transferred, a baseline; for zero-shot sets the network), `task`, `column`,
     `metric`, `split`; `pretraining_seed` (NA without our pre-training), `seed` of the fine-tuning,
     `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of resampling
-    their clusters; `source`, "made up" or the release of the files. Test is scored by the weights
+    their clusters; `source`, "made up" or the release of the files; `rows`, a fingerprint of the
+    task's rows as the networks read them. Test is scored by the weights
     chosen on dev, dev by the last weights. `outdated`: parameters, code or data have changed since
     that report was made; a warning says so too.
 

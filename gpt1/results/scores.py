@@ -10,7 +10,7 @@ from gpt1.results.columns import SEEDS, ScoredColumn, columns_of, glue_rows
 from gpt1.results.intervals import resampled_scores
 
 SCORES = ["table", "system", "task", "column", "metric", "split", *SEEDS, "update", "score", "n"]
-SCORES += ["error", "source"]
+SCORES += ["error", "source", "rows"]
 TYPES = dict.fromkeys([*SEEDS, "update", "n"], "Int64") | dict.fromkeys(
     ["score", "error"], "float64"
 )
@@ -52,10 +52,10 @@ def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.Da
 
 
 def scores_of(
-    predictions: pd.DataFrame, table: str, sources: Mapping[str, str] | None = None
+    predictions: pd.DataFrame, table: str, sources: Mapping[str, tuple[str, str]] | None = None
 ) -> pd.DataFrame:
-    """Return the scores of a table's columns by system and seed. `sources` says which task is made
-    up, or the release of its files. `error` is one standard error of resampling examples.
+    """Return the scores of a table's columns by system and seed. `sources`: of each
+    task the columns `source` and `rows`. `error` is one standard error of resampling examples.
     """
     rows = list(_rows(predictions, table, sources or {}))
     scores = pd.DataFrame(rows, columns=SCORES)
@@ -65,7 +65,7 @@ def scores_of(
 
 
 def _rows(
-    predictions: pd.DataFrame, table: str, sources: Mapping[str, str]
+    predictions: pd.DataFrame, table: str, sources: Mapping[str, tuple[str, str]]
 ) -> Iterator[Sequence[object]]:
     columns = [(table, column) for column in columns_of(table)]
     if table == "table4":  # the GLUE score is over tasks of Table 2 too
@@ -82,8 +82,8 @@ def _rows(
                 split for split in group["split"].unique() if split in splits or not splits
             )
             about = (name, system, task, column.title, column.metric, " ".join(scored_splits))
-            source = sources.get(task, "")
+            source = sources.get(task, ("", ""))
             if not group["label"].notna().any():
-                yield (*about, pd.NA, pd.NA, update, np.nan, 0, np.nan, source)
+                yield (*about, pd.NA, pd.NA, update, np.nan, 0, np.nan, *source)
             for seeds, scores in zip(resampled.index, resampled.to_numpy(), strict=True):
-                yield (*about, *seeds, update, scores[0], examples, scores[1:].std(ddof=1), source)
+                yield (*about, *seeds, update, scores[0], examples, scores[1:].std(ddof=1), *source)

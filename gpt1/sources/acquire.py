@@ -9,8 +9,8 @@ from pathlib import Path
 from gpt1.base.errors import DISK_FULL, UserError
 from gpt1.base.files import link_or_copy, sha256_file
 from gpt1.sources.archives import is_archive, unpack
+from gpt1.sources.definitions import Source
 from gpt1.sources.find import find_files, place_of, small_files
-from gpt1.sources.table import Source
 
 SHOWN_ENTRIES = 8
 BINARY = (".parquet", ".gz", ".zst")  # their bytes have no lines

@@ -72,7 +72,7 @@ def ask_all(origins: Mapping[str, Origin], licences: Iterable[str]) -> list[bool
 
 
 def bring(source: str, origin: Origin) -> str:
-    """Fill data/raw/<source> as a whole. Raises what the network does, OSError for a damaged
+    """Fill `data/raw/<source>` as a whole. Raises what the network does, OSError for a damaged
     file.
     """
     about = {"command": by_hand(source, origin)}

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import is_hidden
-from gpt1.sources.table import SourceLayout
+from gpt1.sources.definitions import SourceLayout
 
 SUFFIXES = ("parquet", "jsonl", "json")  # the first says what its labels mean
 OTHER_NAMES = {"validation": ("validation", "dev", "valid")}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import is_hidden
+from gpt1.sources.definitions import Source, SourceLayout
 from gpt1.sources.exports import find_export
-from gpt1.sources.table import Source, SourceLayout
 
 # official archives nest their files this deep at most: SciTailV1.1/tsv_format/, cola_public/raw/
 DEPTH = 3

@@ -1,3 +1,3 @@
-"""One file a verb: read inputs, call rooms, write outputs. Stages meet through data/<stage>/ and
+"""One file a verb: read inputs, call rooms, write outputs. Stages meet through `data/<stage>/` and
 never import one another.
 """

@@ -12,7 +12,7 @@ from gpt1.base.interrupts import end_with_parent, interrupts_held
 
 VERBS = {
     "check": "",
-    "world": "NAME",
+    "town": "",
     "acquire": "SOURCE",
     "clean": "",
     "bpe": "",
@@ -22,14 +22,14 @@ VERBS = {
     "baselines": "",
     "pretrain": "NETWORK SEED",
     "finetune": "TASK",
-    "ablate": "VARIANT TASK",
+    "ablation": "ABLATION TASK",
     "transfer": "TASK",
     "zero_shot": "NETWORK SEED",
     "generate": "SEED",
     "report": "NAME",
 }
 FUNCTIONS = {
-    "ablate": "finetune",
+    "ablation": "finetune",
     "transfer": "finetune",
 }  # verbs that are functions of another verb's module, under their own name
 

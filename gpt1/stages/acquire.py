@@ -1,4 +1,4 @@
-"""`acquire`: copy the official files of one source from data/raw/<source> to data/acquire, and
+"""`acquire`: copy the official files of one source from `data/raw/<source>` to data/acquire, and
 nothing else, with a manifest. A task's files are read once, so that what `encode` could not read is
 found here.
 """
@@ -12,11 +12,11 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, read_json, stage_folder, write_json, writing_folder
 from gpt1.params.schema import read_params
 from gpt1.sources.acquire import copy, locate, named_as_brought
+from gpt1.sources.definitions import MADE_UP, is_made_up
 from gpt1.sources.download import ABOUT
-from gpt1.sources.table import MADE_UP, is_made_up
+from gpt1.tasks.definitions import TASKS, all_sources
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.readers import check_task
-from gpt1.tasks.table import TASKS, all_sources
 
 READ = TASKS | {DPRD.name: DPRD}  # by later stages, row by row
 

@@ -1,5 +1,5 @@
 """`baselines`: systems that the networks must beat, on every task. Writes each system's logits as a
-fine-tuning does, data/baselines/<task>/<system>/seed-0/logits.npz, and scores.json per task.
+fine-tuning does, `data/baselines/<task>/<system>/seed-0/logits.npz`, and scores.json per task.
 """
 
 import sys
@@ -14,11 +14,11 @@ from tqdm import tqdm
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import Params, read_params
-from gpt1.tasks.baselines.inputs import Rows, read_rows
+from gpt1.tasks.baselines.inputs import DecodedRows, read_rows
 from gpt1.tasks.baselines.linear import chosen, scores
 from gpt1.tasks.baselines.systems import SettingsGrid, candidates
 
-Splits = Mapping[str, Rows]
+Splits = Mapping[str, DecodedRows]
 
 
 def main() -> None:

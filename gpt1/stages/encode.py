@@ -1,5 +1,5 @@
-"""`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper: <split>.npz
-and task.json; clusters.npz says which rows belong together.
+"""`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper:
+`<split>.npz` and task.json; clusters.npz says which rows belong together.
 """
 
 import sys
@@ -10,14 +10,14 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_texts
-from gpt1.demo.meaning import quality_words
 from gpt1.params.schema import read_params
-from gpt1.sources.table import is_made_up
+from gpt1.sources.definitions import is_made_up
 from gpt1.tasks.arrays import about_split, described, example_arrays, texts_of
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.readers import read_task
 from gpt1.tasks.rows import CLUSTERS, cluster_ids
 from gpt1.tasks.shapes import Symbols
-from gpt1.tasks.table import TASKS
+from gpt1.town.meaning import quality_words
 
 
 def main(name: str) -> None:

@@ -1,7 +1,7 @@
 """Fine-tune on one task, on every seed (paper, sections 3.2, 4.1 and 5): `python -m gpt1.stages
 finetune TASK`.
 
-`ablate VARIANT TASK` (Table 5) and `transfer TASK` (Figure 2, left) are the same with another
+`ablation ABLATION TASK` (Table 5) and `transfer TASK` (Figure 2, left) are the same with another
 recipe or network.
 """
 
@@ -26,15 +26,15 @@ def main(task: str) -> None:
     finetune_job(params, job, tracked)
 
 
-def ablate(variant: str, task: str) -> None:
-    """Fine-tune a variant on a task (Table 5)."""
+def ablation(name: str, task: str) -> None:
+    """Fine-tune a task with one thing changed, as the row `name` of `ablations` says (Table 5)."""
     params = read_params()
-    refuse_unknown(variant, params.variants, "variants")
-    row, name = params.variants[variant], f"{variant}-{task}"
+    refuse_unknown(name, params.ablations, "ablations")
     refuse_unknown(task, params.tasks, "tasks")
-    recipes = {"": finetune_recipe(params, task, variant)}
+    row, root = params.ablations[name], f"{name}-{task}"
+    recipes = {"": finetune_recipe(params, task, name)}
     starts = starts_of(params, row.network, recipes[""])
-    job = FinetuningJob(("ablate", variant, task), name, task, row.network, recipes, starts, name)
+    job = FinetuningJob(("ablation", name, task), root, task, row.network, recipes, starts, root)
     finetune_job(params, job, tracked)
 
 

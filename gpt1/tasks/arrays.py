@@ -1,5 +1,6 @@
 """Examples as arrays of token ids, and what later stages need to know of a task."""
 
+import hashlib
 from array import array
 from collections.abc import Iterable
 from typing import Any
@@ -7,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from gpt1.corpus.bpe import Vocabulary
+from gpt1.tasks.definitions import Task
 from gpt1.tasks.readers import SplitRows
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
-from gpt1.tasks.table import Task
 
 UINT16_ENTRIES = 65_536
 DESCRIBED = (
@@ -81,6 +82,8 @@ def about_split(
         name: int((arrays["subset"] == number).sum()) for number, name in enumerate(task.subsets)
     }
     about = {"examples": len(rows.examples), "truncated": truncated} | rows.counts()
+    content = b"".join(arrays[name].tobytes() for name in sorted(arrays))
+    about["sha256"] = hashlib.sha256(content).hexdigest()
     return about | ({"subsets": subsets} if subsets else {})
 
 

@@ -11,7 +11,7 @@ Form = Literal["tsv", "csv", "jsonl", "export"]
 
 
 @dataclass(frozen=True)
-class Columns:
+class TableFormat:
     """A file of columns, each found by the names that files give it. form: tab-separated rows in
     which quotes are text (tsv), CSV, JSON objects (jsonl), or a Hugging Face export in any of its
     forms.
@@ -35,7 +35,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Passages:
+class PassageFormat:
     """RACE: one JSON object per passage with article, questions, options, answers; every question
     is an example.
     """
@@ -44,7 +44,7 @@ class Passages:
 
 
 @dataclass(frozen=True)
-class Blocks:
+class BlockFormat:
     """DPRD: blocks of four lines, separated by blank lines: sentence, pronoun, two candidates
     separated by a comma, the right one.
     """
@@ -52,7 +52,7 @@ class Blocks:
     label: Names = ("answer",)
 
 
-Format = Columns | Passages | Blocks
+Format = TableFormat | PassageFormat | BlockFormat
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Split:
     @property
     def exported(self) -> bool:
         """Whether its files are a Hugging Face export."""
-        return isinstance(self.format, Columns) and self.format.form == "export"
+        return isinstance(self.format, TableFormat) and self.format.form == "export"
 
 
 Layout = tuple[Split, ...]
@@ -131,10 +131,10 @@ def _trio(pattern: str, reading: Format) -> Layout:
     return files(reading, True, **{name: pattern.format(name) for name in SPLITS})
 
 
-def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Columns:
+def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> TableFormat:
     names = tuple((text,) for text in texts)
     header_ = tuple(header.split())
-    return Columns("tsv", names, (label,) if label else (), header=header_, surplus=surplus)
+    return TableFormat("tsv", names, (label,) if label else (), header=header_, surplus=surplus)
 
 
 def _glue(*texts: str, label: str, header: str = "") -> Layout:
@@ -145,11 +145,11 @@ def _glue(*texts: str, label: str, header: str = "") -> Layout:
     )
 
 
-def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> Columns:
-    return Columns("export", texts, label)
+def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> TableFormat:
+    return TableFormat("export", texts, label)
 
 
-def _exported(reading: Columns, *, test: bool, folder: str = "") -> Layout:
+def _exported(reading: TableFormat, *, test: bool, folder: str = "") -> Layout:
     """Return an export's train and validation splits, and its test split: labelled (`test`), or
     optional and perhaps without labels.
     """
@@ -170,7 +170,7 @@ def _shared(file: str, reading: Format, heldout: int, of: int) -> Layout:
 
 PAIR = ("sentence1", "sentence2")
 FIRST, SECOND = ("premise", "sentence1"), ("hypothesis", "sentence2")  # either pair of names
-NLI_ROWS = Columns("jsonl", (("sentence1",), ("sentence2",)), ("gold_label",))
+NLI_ROWS = TableFormat("jsonl", (("sentence1",), ("sentence2",)), ("gold_label",))
 NLI_EXPORT = _export((FIRST, SECOND), ("label", "gold_label"))
 GLUE_EXPORT = _export((("sentence1",), ("sentence2",)))
 SENTENCE_EXPORT = _export((("sentence",),))
@@ -236,7 +236,7 @@ SCITAIL = (
 )
 
 LEVELS = ("middle", "high")
-RACE_EXPORT = Columns(
+RACE_EXPORT = TableFormat(
     "export",
     (("article",), ("question",)),
     ("answer",),
@@ -248,7 +248,7 @@ RACE_COMBINED = {
 }
 RACE = (
     tuple(
-        Split(name, tuple(f"{name}_{level}.jsonl" for level in LEVELS), Passages())
+        Split(name, tuple(f"{name}_{level}.jsonl" for level in LEVELS), PassageFormat())
         for name in SPLITS
     ),
     tuple(
@@ -258,7 +258,7 @@ RACE = (
     _exported(RACE_EXPORT, test=True),
     *(
         tuple(
-            Split(name, (f"{name}_{level}.jsonl",), Passages(), first_subset=number)
+            Split(name, (f"{name}_{level}.jsonl",), PassageFormat(), first_subset=number)
             for name in SPLITS
         )
         for number, level in enumerate(LEVELS)
@@ -275,7 +275,7 @@ STORIES_2018 = (
     "cloze_test_test__winter2018-cloze_test_ALL_test - 1.csv",
 )
 STORIES_2018_SHORT = ("cloze_test_val__winter2018.csv", "cloze_test_test__winter2018.csv")
-STORY_EXPORT = Columns(
+STORY_EXPORT = TableFormat(
     "export",
     tuple((f"input_sentence_{number}", f"InputSentence{number}") for number in range(1, 5)),
     ("answer_right_ending", "AnswerRightEnding"),
@@ -289,7 +289,7 @@ STORY_EXPORT = Columns(
 STORY_ROWS = replace(STORY_EXPORT, form="csv")
 
 
-def _stories(validation: str, test: str, reading: Columns, labelled: bool = True) -> Layout:
+def _stories(validation: str, test: str, reading: TableFormat, labelled: bool = True) -> Layout:
     """Return Story Cloze's splits. The authors train on the validation stories, less 374 of the
     1,871; `labelled`: the test stories have labels.
     """

@@ -16,10 +16,10 @@ from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.params.schema import Params, TaskParams
 from gpt1.tasks.arrays import packed, texts_of
+from gpt1.tasks.definitions import Task
 from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
 from gpt1.tasks.rows import Example, cluster_ids
 from gpt1.tasks.shapes import Ids, question_parts
-from gpt1.tasks.table import Task
 from gpt1.tasks.zero_shot import Integers, Rule, ZeroShotSet
 
 VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-2's classes

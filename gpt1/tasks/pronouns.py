@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpt1.sources.table import DPRD as SOURCE
-from gpt1.tasks.layouts import Blocks, Split
+from gpt1.sources.definitions import DPRD as SOURCE
+from gpt1.tasks.definitions import Task
+from gpt1.tasks.layouts import BlockFormat, Split
 from gpt1.tasks.rows import (
     BadRowError,
     Example,
@@ -18,7 +19,6 @@ from gpt1.tasks.rows import (
     numbered_lines,
     quoted,
 )
-from gpt1.tasks.table import Task
 
 PARTS = ("sentence", "pronoun", "candidates", "answer")
 
@@ -31,8 +31,8 @@ DPRD = Task(
     columns=(),
     layouts=(
         (
-            Split("train", ("train.c.txt",), Blocks(), required=False),
-            Split("test", ("test.c.txt",), Blocks()),
+            Split("train", ("train.c.txt",), BlockFormat(), required=False),
+            Split("test", ("test.c.txt",), BlockFormat()),
         ),
     ),
     folders=SOURCE.folders,

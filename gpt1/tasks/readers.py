@@ -16,10 +16,10 @@ import numpy.typing as npt
 from gpt1.base.errors import UserError
 from gpt1.params.schema import TaskParams
 from gpt1.sources.exports import kept_files
-from gpt1.tasks.columns import read_rows
+from gpt1.tasks.definitions import SCORE_CLASSES, Task
+from gpt1.tasks.file_rows import read_rows
 from gpt1.tasks.layouts import Share, Split, release_of
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
-from gpt1.tasks.table import SCORE_CLASSES, Task
 
 NO_GOLD_LABEL = "no gold label"
 NOT_RECOGNISED = "not recognised"

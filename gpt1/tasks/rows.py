@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpt1.base.errors import UserError, not_utf8
-from gpt1.tasks.table import SCORE_CLASSES, Task
+from gpt1.tasks.definitions import SCORE_CLASSES, Task
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOWN_CHARACTERS = 40

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from gpt1.tasks.definitions import TASKS, Task
 from gpt1.tasks.metrics import score
 from gpt1.tasks.pronouns import DPRD
-from gpt1.tasks.table import TASKS, Task
 
 Rule = Literal["threshold", "next_word", "choice", "substitution"]
 Floats = npt.NDArray[np.float64]

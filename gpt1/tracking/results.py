@@ -36,19 +36,19 @@ def subject(stage: str, name: str) -> Subject:
     task, system = what, "".join(layers) or "full"
     if stage == "pretrain":
         task, system = PRETRAINING, what
-    elif stage == "ablate":
+    elif stage == "ablation":
         system, _, task = what.rpartition("-")
     return task, system, seed.removeprefix("seed-")
 
 
-def finished(params: Params) -> Iterator[tuple[str, str, Path]]:
+def finished_trainings(params: Params) -> Iterator[tuple[str, str, Path]]:
     """Yield stage, name and folder of every finished training of these parameters' tasks."""
-    for stage in ("pretrain", "finetune", "ablate", "transfer"):
+    for stage in ("pretrain", "finetune", "ablation", "transfer"):
         for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
             parts = path.parent.relative_to(stage_folder(stage)).parts
             name = "/".join(parts[stage == "finetune" :])  # without the group
             task, system, _ = subject(stage, name)
-            in_params = task in params.tasks and (stage != "ablate" or system in params.variants)
+            in_params = task in params.tasks and (stage != "ablation" or system in params.ablations)
             if in_params or stage == "pretrain":
                 yield stage, name, path.parent
 

@@ -106,14 +106,14 @@ def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
     """
     task, system, seed = subject(stage, name)
     about = {"task": task, "system": system, "seed": seed, "stage": stage}
-    variant = system if stage == "ablate" else None
+    ablation = system if stage == "ablation" else None
     if stage == "pretrain":
         recipe = pretraining_params(params, system).pretrain.model_dump()  # type: ignore[arg-type]
     else:
-        recipe = finetune_recipe(params, task, variant).model_dump()
+        recipe = finetune_recipe(params, task, ablation).model_dump()
     if stage == "transfer":
         recipe["transfer"] = int(system.removeprefix("layers-"))
-    network = params.variants[variant].network if variant else system
+    network = params.ablations[ablation].network if ablation else system
     if network.startswith("lstm"):
         about["units"] = getattr(params, network).units
     return about | params.model.model_dump() | recipe

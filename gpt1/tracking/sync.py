@@ -11,7 +11,7 @@ from gpt1.base.files import DATA, fingerprint, read_json, sha256_file, stage_fol
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off
 from gpt1.tracking.log import RUNS
-from gpt1.tracking.results import finished, read_training, reported_scores, subject
+from gpt1.tracking.results import finished_trainings, read_training, reported_scores, subject
 from gpt1.tracking.store import COMPLETE, NOTE, Store, log_data
 from gpt1.tracking.views import view_tags
 
@@ -23,7 +23,7 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
     and how many are new. Trainings get no score from `outdated` reports; the run `report` shows the
     `notice` that names those. Raises UserError, one line, where a result or MLflow is broken.
     """
-    results = [] if switched_off() else list(finished(params))
+    results = [] if switched_off() else list(finished_trainings(params))
     if not results:
         return 0, 0
     runs, written, scores = {}, 0, reported_scores(outdated)

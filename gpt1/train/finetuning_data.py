@@ -143,7 +143,7 @@ def keep_seed(
 class FinetuningJob(NamedTuple):
     """What a stage is to do: `command`, its verb and items; `subject`, how its runs are called
     before their part and seed; a recipe for each part (`layers-3`, or "" for the only one);
-    `starts`, the folder of the pre-training of each seed; `root`, the folder under data/<verb>
+    `starts`, the folder of the pre-training of each seed; `root`, the folder under `data/<verb>`
     below which parts and seeds lie.
     """
 

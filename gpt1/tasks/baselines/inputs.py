@@ -11,7 +11,7 @@ from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.tasks.rows import CLUSTERS
 
 
-class Rows(NamedTuple):
+class DecodedRows(NamedTuple):
     """The rows of one split. parts: the texts of the one part, or of the first and the second (of
     choices: the contexts, and all choices one after another); clusters: equal for rows that belong
     together.
@@ -22,7 +22,9 @@ class Rows(NamedTuple):
     clusters: npt.NDArray[np.int64]
 
 
-def read_rows(folder: Path, split: str, about: dict[str, Any], vocabulary: Vocabulary) -> Rows:
+def read_rows(
+    folder: Path, split: str, about: dict[str, Any], vocabulary: Vocabulary
+) -> DecodedRows:
     """One split of the task that stage encode wrote into `folder`; about: its task.json."""
     arrays = read_arrays(folder / f"{split}.npz", ("tokens", "offsets", "labels"))
     clusters = read_arrays(folder / CLUSTERS, (split,))[split]
@@ -37,7 +39,7 @@ def read_rows(folder: Path, split: str, about: dict[str, Any], vocabulary: Vocab
             parts[0].append(words_of(vocabulary, first))
         if second is not None:
             parts[1].append(words_of(vocabulary, second[1:]))
-    return Rows(tuple(filter(None, parts)), arrays["labels"], clusters)
+    return DecodedRows(tuple(filter(None, parts)), arrays["labels"], clusters)
 
 
 def words_of(vocabulary: Vocabulary, ids: npt.NDArray[Any]) -> str:

@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from gpt1.tasks.baselines.inputs import Rows
+from gpt1.tasks.baselines.inputs import DecodedRows
 from gpt1.tasks.metrics import predictions, score
 
 Logits = npt.NDArray[np.float32]
@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
     logits: dict[str, Logits]
 
 
-def constant(about: Mapping[str, Any], train: Rows, rows: int) -> Logits:
+def constant(about: Mapping[str, Any], train: DecodedRows, rows: int) -> Logits:
     """The same answer to every row: the commonest class of train, the mean score, or, where F1 is
     the metric, class 1, as the best constant answer is.
     """
@@ -38,7 +38,7 @@ def constant(about: Mapping[str, Any], train: Rows, rows: int) -> Logits:
     return np.tile(logits.astype(np.float32), (rows, 1))
 
 
-def fit(about: Mapping[str, Any], train: Rows, features: Any, penalty: float) -> Any:
+def fit(about: Mapping[str, Any], train: DecodedRows, features: Any, penalty: float) -> Any:
     """Ridge regression of scores, or logistic regression of classes; of choices of right (1)
     against wrong (0). penalty: of the squared weights.
     """
@@ -74,7 +74,7 @@ def scores_as_logits(scores: npt.NDArray[np.floating], outputs: int) -> Logits:
 
 
 def chosen(
-    about: Mapping[str, Any], candidates: Sequence[Candidate], splits: Mapping[str, Rows]
+    about: Mapping[str, Any], candidates: Sequence[Candidate], splits: Mapping[str, DecodedRows]
 ) -> tuple[Candidate, dict[str, Logits]]:
     """The candidate that is best on dev, and logits of each split by names that a fine-tuning has:
     `best`, of that candidate; `last`, of what the split's own rows did not select.
@@ -95,7 +95,7 @@ def chosen(
 
 
 def scores(
-    about: Mapping[str, Any], logits: Mapping[str, Logits], splits: Mapping[str, Rows]
+    about: Mapping[str, Any], logits: Mapping[str, Logits], splits: Mapping[str, DecodedRows]
 ) -> dict[str, float]:
     """The task's metric (0..1, correlations -1..1) of logits by `split/weights`."""
     return {
@@ -109,7 +109,10 @@ def scores(
 
 
 def best(
-    about: Mapping[str, Any], candidates: Sequence[Candidate], dev: Rows, rows: npt.NDArray[np.intp]
+    about: Mapping[str, Any],
+    candidates: Sequence[Candidate],
+    dev: DecodedRows,
+    rows: npt.NDArray[np.intp],
 ) -> Candidate:
     """The candidate with the best score on some rows of dev; of equals the one that finds their
     labels likeliest, then the first.

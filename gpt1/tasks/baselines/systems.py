@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from gpt1.tasks.baselines.inputs import Rows
+from gpt1.tasks.baselines.inputs import DecodedRows
 from gpt1.tasks.baselines.linear import Candidate, constant, fit, logits_of
 
 TRAIN = "train"
@@ -56,7 +56,7 @@ class SettingsGrid(NamedTuple):
 
 
 def candidates(
-    system: str, about: Mapping[str, Any], splits: Mapping[str, Rows], grid: SettingsGrid
+    system: str, about: Mapping[str, Any], splits: Mapping[str, DecodedRows], grid: SettingsGrid
 ) -> Iterator[Candidate]:
     """Every candidate of a system, the most penalised first. splits: train and all to answer."""
     train, others = splits[TRAIN], {name: rows for name, rows in splits.items() if name != TRAIN}

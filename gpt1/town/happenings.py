@@ -4,10 +4,10 @@ agree.
 
 from collections.abc import Callable
 
-from gpt1.demo import lexicon
-from gpt1.demo.lexicon import lines
-from gpt1.demo.scenes import Scene
-from gpt1.demo.telling import Fact, with_articles
+from gpt1.town import lexicon
+from gpt1.town.lexicon import lines
+from gpt1.town.scenes import Scene
+from gpt1.town.telling import Fact, with_articles
 
 GIVING = lines("""
 {p} gave {s} to {v}

@@ -5,9 +5,9 @@ hold until an event changes them.
 from collections.abc import Sequence
 from random import Random
 
-from gpt1.demo import lexicon
-from gpt1.demo.qualities import ALL, OF_PEOPLE, OF_THINGS, OPPOSITE, POLE_OF, RELATIVES
-from gpt1.demo.telling import Fact, with_articles
+from gpt1.town import lexicon
+from gpt1.town.qualities import ALL, OF_PEOPLE, OF_THINGS, OPPOSITE, POLE_OF, RELATIVES
+from gpt1.town.telling import Fact, with_articles
 
 THING_KINDS = ("owner", "colour", "material")
 PERSON_KINDS = ("place", "pet", "food", "street", "age", "friend")

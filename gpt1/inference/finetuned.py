@@ -6,10 +6,10 @@ from typing import NamedTuple
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import DATA, read_json, stage_folder
 from gpt1.params.schema import Params
-from gpt1.tasks.table import TASKS, Task
+from gpt1.tasks.definitions import TASKS, Task
 
 
-class Finished(NamedTuple):
+class FinetunedTask(NamedTuple):
     """The finished fine-tuning of a task: its folder, and its seeds with their dev scores (0..1,
     correlations -1..1).
     """
@@ -36,7 +36,7 @@ class Finished(NamedTuple):
         return self.folder / f"seed-{chosen}" / "weights.safetensors"
 
 
-def finished(params: Params, name: str) -> Finished:
+def finetuned_task(params: Params, name: str) -> FinetunedTask:
     """The finished fine-tuning of a task of params.yaml. Raises UserError where there is no such
     task, or it is not finished.
     """
@@ -45,17 +45,17 @@ def finished(params: Params, name: str) -> Finished:
             f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found"
             f" {name}{perhaps(name, params.tasks)}"
         )
-    return read_finished(stage_folder("finetune", params.tasks[name].group, name))
+    return read_finetuned_task(stage_folder("finetune", params.tasks[name].group, name))
 
 
 def finetuned_folders(data: Path = DATA) -> list[Path]:
-    """The folders finetune/<group>/<task> below `data` of tasks with a finished seed."""
+    """The folders `finetune/<group>/<task>` below `data` of tasks with a finished seed."""
     return sorted({path.parents[1] for path in data.glob("finetune/*/*/seed-*/summary.json")})
 
 
-def read_finished(folder: Path) -> Finished:
-    """The finished fine-tuning in a folder finetune/<group>/<task>. Raises UserError where there is
-    none.
+def read_finetuned_task(folder: Path) -> FinetunedTask:
+    """Read the finished fine-tuning in a folder `finetune/<group>/<task>`. Raises UserError where
+    there is none.
     """
     name, scores = folder.resolve().name, dict[int, float]()
     for path in sorted(folder.glob("seed-*/summary.json")):
@@ -74,4 +74,4 @@ def read_finished(folder: Path) -> Finished:
             f"{folder}/seed-*/summary.json is not there: {name} is not fine-tuned; run gpt1 run"
             f" finetune@{name}" + (f", or choose of {', '.join(done)}, which are" if done else "")
         )
-    return Finished(TASKS[name], folder, dict(sorted(scores.items())))
+    return FinetunedTask(TASKS[name], folder, dict(sorted(scores.items())))

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gpt1.demo.choices import Pronoun, Question, Story
-from gpt1.demo.pairs import Pair, Single
-from gpt1.demo.sides import Row
+from gpt1.town.choices import Pronoun, Question, Story
+from gpt1.town.pairs import Pair, Single
+from gpt1.town.sides import Row
 
 NAMES = ("train", "dev", "test")
 STORY_COLUMNS = (

@@ -10,15 +10,15 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpt1.demo import lexicon, tales
-from gpt1.demo.happenings import OPINION_TEMPLATES, opinion
-from gpt1.demo.lexicon import lines
-from gpt1.demo.qualities import OF_PEOPLE, RELATIVES
-from gpt1.demo.scenes import GENRES, Scene
-from gpt1.demo.sides import FRAMES, USUAL, Side, draw_portrait
-from gpt1.demo.tales import Slots
-from gpt1.demo.telling import ASKING_WHETHER, Fact, question, sentence
-from gpt1.demo.town import Town
+from gpt1.town import lexicon, tales
+from gpt1.town.happenings import OPINION_TEMPLATES, opinion
+from gpt1.town.lexicon import lines
+from gpt1.town.qualities import OF_PEOPLE, RELATIVES
+from gpt1.town.scenes import GENRES, Scene
+from gpt1.town.sides import FRAMES, USUAL, Side, draw_portrait
+from gpt1.town.tales import Slots
+from gpt1.town.telling import ASKING_WHETHER, Fact, question, sentence
+from gpt1.town.town import Town
 
 TOPICS = {  # the qualities that a task is about
     "mnli": ("weight", "heat"),

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.tasks.layouts import Blocks, Columns, Format, Names
+from gpt1.tasks.definitions import Task
+from gpt1.tasks.layouts import BlockFormat, Format, Names, TableFormat
 from gpt1.tasks.pronouns import read_blocks
 from gpt1.tasks.rows import (
     BLANK_LABELS,
@@ -29,14 +30,13 @@ from gpt1.tasks.rows import (
     quoted,
     score_of,
 )
-from gpt1.tasks.table import Task
-from gpt1.tasks.tables import open_table
+from gpt1.tasks.table_files import open_table
 
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 SHOWN_COLUMNS = 300  # characters
 
 
-def read_columns(path: Path, format_: Columns, task: Task) -> Rows:
+def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
     """Yield every row of a file in its order; an example has label UNLABELLED where the file has
     none.
 
@@ -65,7 +65,7 @@ class _Places:
     missing.
     """
 
-    def __init__(self, path: Path, format_: Columns, names: list[str]) -> None:
+    def __init__(self, path: Path, format_: TableFormat, names: list[str]) -> None:
         self.joined = format_.joined
         missing: list[str] = []
 
@@ -192,9 +192,9 @@ def read_rows(path: Path, format_: Format, task: Task) -> Rows:
 
     Raises UserError where the file as a whole is wrong: a missing header, a missing column.
     """
-    if isinstance(format_, Columns):
+    if isinstance(format_, TableFormat):
         return read_columns(path, format_, task)
-    return read_blocks(path) if isinstance(format_, Blocks) else _passages(path, task)
+    return read_blocks(path) if isinstance(format_, BlockFormat) else _passages(path, task)
 
 
 def _passages(path: Path, task: Task) -> Rows:

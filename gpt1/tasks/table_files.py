@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError, not_utf8
-from gpt1.tasks.layouts import Columns
+from gpt1.tasks.layouts import TableFormat
 from gpt1.tasks.rows import BadRowError, as_text, json_object, numbered_lines
 
 BATCH_ROWS = 1000
@@ -26,7 +26,7 @@ class Table(NamedTuple):
     parse: Callable[[Any], Mapping[str, Any]]
 
 
-def open_table(path: Path, format_: Columns) -> Table:
+def open_table(path: Path, format_: TableFormat) -> Table:
     """Open a file of columns. Raises UserError where it cannot be read, then or when its rows are,
     or two of its columns have one name.
     """
@@ -52,7 +52,7 @@ def _record(names: list[str], cells: list[str], surplus: int = 0) -> dict[str, s
     raise BadRowError(reason, f"{len(cells)} instead of {len(names)}")
 
 
-def _tsv(path: Path, format_: Columns) -> Table:
+def _tsv(path: Path, format_: TableFormat) -> Table:
     lines = numbered_lines(path)
     names = list(format_.header)
     if not names:

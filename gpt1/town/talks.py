@@ -1,9 +1,9 @@
 """What a page says of its relative or belonging: told, asked, doubted, said in other words."""
 
-from gpt1.demo import telling
-from gpt1.demo.scenes import GENRES, Scene
-from gpt1.demo.telling import clause_of, fill, synonym
-from gpt1.demo.town import PERSON_KINDS, THING_KINDS
+from gpt1.town import telling
+from gpt1.town.scenes import GENRES, Scene
+from gpt1.town.telling import clause_of, fill, synonym
+from gpt1.town.town import PERSON_KINDS, THING_KINDS
 
 REASONS = ("because {0}, {1}", "{0}; therefore {1}", "since {0}, {1}", "{1}, for {0}")
 

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from gpt1.demo.qualities import ALL
+from gpt1.town.qualities import ALL
 
 
 @cache

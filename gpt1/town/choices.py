@@ -4,11 +4,11 @@ pronouns (DPRD). DPRD's rows come with twins: the same words, another answer.
 
 from typing import NamedTuple
 
-from gpt1.demo.happenings import THANKS
-from gpt1.demo.lexicon import lines
-from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS
-from gpt1.demo.sides import Side, draw_portrait
-from gpt1.demo.telling import question, sentence
+from gpt1.town.happenings import THANKS
+from gpt1.town.lexicon import lines
+from gpt1.town.qualities import OF_PEOPLE, OF_THINGS
+from gpt1.town.sides import Side, draw_portrait
+from gpt1.town.telling import question, sentence
 
 ASKING_WHAT = lines("""
 what was {s} like

@@ -1,4 +1,4 @@
-"""The made-up world on disk: books, each about its own town, day after day; and every task in its
+"""The made-up town on disk: books, each about its own town, day after day; and every task in its
 official file format, so that the readers of real files read it.
 """
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gpt1.demo import happenings, lexicon, official, tales, talks
-from gpt1.demo.choices import passages, pronouns, stories
-from gpt1.demo.official import Splits, Write, each
-from gpt1.demo.pairs import (
+from gpt1.town import happenings, lexicon, official, tales, talks
+from gpt1.town.choices import passages, pronouns, stories
+from gpt1.town.official import Splits, Write, each
+from gpt1.town.pairs import (
     ENTAILMENT,
     RTE_CLAIMS,
     acceptability,
@@ -23,10 +23,10 @@ from gpt1.demo.pairs import (
     sentiment,
     similarity,
 )
-from gpt1.demo.scenes import Scene
-from gpt1.demo.sides import Row, Side, clauses, distinct, sentences
-from gpt1.demo.tales import ORDER
-from gpt1.demo.town import Town
+from gpt1.town.scenes import Scene
+from gpt1.town.sides import Row, Side, clauses, distinct, sentences
+from gpt1.town.tales import ORDER
+from gpt1.town.town import Town
 
 TALES = (6, 9)  # of a page, at least and at most
 PARTS = (
@@ -117,8 +117,8 @@ def sample_rows(
     return trained, tested[:dev], tested[dev:]
 
 
-def write_world(folder: Path, seed: int, books: int, pages: int) -> None:
-    """Write <folder>/<source> for the books, every task and the pronouns. Equal arguments give
+def write_town(folder: Path, seed: int, books: int, pages: int) -> None:
+    """Write `<folder>/<source>` for the books, every task and the pronouns. Equal arguments give
     equal bytes.
     """
     book_texts = write_books(folder / "books", seed, books, pages)

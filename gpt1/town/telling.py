@@ -6,8 +6,8 @@ import re
 from random import Random
 from typing import NamedTuple
 
-from gpt1.demo.lexicon import lines
-from gpt1.demo.qualities import POLE_OF
+from gpt1.town.lexicon import lines
+from gpt1.town.qualities import POLE_OF
 
 
 class Fact(NamedTuple):

@@ -68,14 +68,14 @@ class Source:
         return " or ".join(names) or f"{self.every[0]} files"
 
 
-MADE_UP = "made up by gpt1.demo"
+MADE_UP = "made up by gpt1.town"
 
 
 def is_made_up(folder: str) -> bool:
-    """Whether what lies in `folder`, as a row of params.yaml's `sources` has it, comes from a
-    made-up world.
+    """Whether what lies in `folder`, as a row of params.yaml's `sources` has it, comes from the
+    made-up town.
     """
-    return folder.startswith("world/")
+    return folder == "town"
 
 
 BOOKS = Source(

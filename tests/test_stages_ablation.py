@@ -1,4 +1,4 @@
-"""The verbs ablate and transfer on tiny made data: what each variant takes from pre-training, and
+"""The verbs ablation and transfer on tiny made data: what each ablation takes from pre-training, and
 that nothing is computed twice.
 """
 
@@ -34,21 +34,21 @@ READS = {
 }
 
 
-def row(variant, task="cola"):
-    return {"variant": variant, "task": task, "group": TASKS[task][0], "reads": READS[variant]}
+def row(ablation, task="cola"):
+    return {"ablation": ablation, "task": task, "group": TASKS[task][0], "reads": READS[ablation]}
 
 
 def write_all_params(folder, **changes):
-    """Tiny parameters with every variant on CoLA, a fourth one added, and a transfer of CoLA."""
+    """Tiny parameters with every ablation on CoLA, a fourth one added, and a transfer of CoLA."""
     write_params(
         folder,
         **(
             {
                 "lstm__units": 20,
-                "variants__no_dropout": {"network": "transformer", "finetune": {"dropout": 0.0}},
+                "ablations__no_dropout": {"network": "transformer", "finetune": {"dropout": 0.0}},
                 "finetune__seeds": [0],
                 "transfer__cola": {"group": "glue", "layers": None},
-                **{f"ablate__{variant}-cola": row(variant) for variant in READS},
+                **{f"ablation__{ablation}-cola": row(ablation) for ablation in READS},
             }
             | changes
         ),
@@ -87,13 +87,13 @@ def points(folder):
     return [json.loads(line) for line in (folder / "seed-0/curve.jsonl").read_text().splitlines()]
 
 
-def test_each_variant_writes_what_the_report_reads(run_here):
+def test_each_ablation_writes_what_the_report_reads(run_here):
     write_task("cola")
     run_here("finetune", "cola")
     full = arrays(Path("data/finetune/glue/cola"))
-    for variant in READS:
-        run_here("ablate", variant, "cola")
-        out = Path("data/ablate", f"{variant}-cola")
+    for ablation in READS:
+        run_here("ablation", ablation, "cola")
+        out = Path("data/ablation", f"{ablation}-cola")
         assert sorted(path.name for path in (out / "seed-0").iterdir()) == [
             "curve.jsonl",
             "logits.npz",
@@ -104,10 +104,10 @@ def test_each_variant_writes_what_the_report_reads(run_here):
             name: value.shape for name, value in full.items()
         }
         assert any(not np.array_equal(found[name], full[name]) for name in full), (
-            f"{variant} changes nothing"
+            f"{ablation} changes nothing"
         )
-    assert "lm_loss" not in points(Path("data/ablate/no_aux_lm-cola"))[0]
-    assert "lm_loss" in points(Path("data/ablate/lstm-cola"))[0], (
+    assert "lm_loss" not in points(Path("data/ablation/no_aux_lm-cola"))[0]
+    assert "lm_loss" in points(Path("data/ablation/lstm-cola"))[0], (
         "the LSTM has the auxiliary language model"
     )
     assert not list(Path("data/checkpoints").glob("*/")), "what was kept goes away at the end"
@@ -116,8 +116,8 @@ def test_each_variant_writes_what_the_report_reads(run_here):
 def test_no_pretraining_reads_no_weights(run_here):
     write_task("cola")
     weights_of("transformer").unlink()
-    run_here("ablate", "no_pretraining", "cola")
-    assert Path("data/ablate/no_pretraining-cola/seed-0/summary.json").exists()
+    run_here("ablation", "no_pretraining", "cola")
+    assert Path("data/ablation/no_pretraining-cola/seed-0/summary.json").exists()
 
 
 def test_transfer_runs_every_number_of_layers_but_the_last(run_here):
@@ -217,14 +217,14 @@ def test_what_is_refused(run_here, capsys, tmp_path):
         return error
 
     write_task("cola")
-    assert "one of the rows tasks of params.yaml: " in refused("ablate", "lstm", "imdb")
+    assert "one of the rows tasks of params.yaml: " in refused("ablation", "lstm", "imdb")
     assert (
         "expected one of the rows transfer of params.yaml: mnli, race, cola; found sst2"
         in refused("transfer", "sst2")
     )
     write_all_params(tmp_path, lstm__units=21)
-    assert "expected lstm.units 21, found 20" in refused("ablate", "lstm", "cola")
+    assert "expected lstm.units 21, found 20" in refused("ablation", "lstm", "cola")
     weights_of("lstm").unlink()
     assert "data/pretrain/lstm/seed-0/weights.safetensors is not there" in refused(
-        "ablate", "lstm", "cola"
+        "ablation", "lstm", "cola"
     )

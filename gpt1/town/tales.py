@@ -5,11 +5,11 @@ two fillers exchanged a tale says the contrary in the same words.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gpt1.demo.lexicon import lines, words
-from gpt1.demo.qualities import OF_PEOPLE, OF_THINGS, OPPOSITE, POLE_OF, Pole
-from gpt1.demo.scenes import Scene
-from gpt1.demo.telling import Fact
-from gpt1.demo.town import Town
+from gpt1.town.lexicon import lines, words
+from gpt1.town.qualities import OF_PEOPLE, OF_THINGS, OPPOSITE, POLE_OF, Pole
+from gpt1.town.scenes import Scene
+from gpt1.town.telling import Fact
+from gpt1.town.town import Town
 
 Slots = dict[str, str]  # what stands in a template's {p}, {a}, …
 

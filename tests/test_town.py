@@ -1,4 +1,4 @@
-"""The made-up world: the bytes of the runs shipped; what training, test and books share."""
+"""The made-up town: the bytes of the runs shipped; what training, test and books share."""
 
 import hashlib
 import re
@@ -7,14 +7,14 @@ from itertools import chain
 
 import pytest
 
-from gpt1.demo import lexicon
-from gpt1.demo.files import SIZES, write_world
-from gpt1.demo.pairs import Single
-from gpt1.demo.sides import FRAME, clauses, misjudged, sentences
 from gpt1.params.schema import read_params
+from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.readers import read_task
-from gpt1.tasks.table import TASKS
+from gpt1.town import lexicon
+from gpt1.town.files import SIZES, write_town
+from gpt1.town.pairs import Single
+from gpt1.town.sides import FRAME, clauses, misjudged, sentences
 
 pytestmark = pytest.mark.slow
 
@@ -31,22 +31,22 @@ def digest(folder):
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("demo") / "world"
-    write_world(folder, SEED, BOOKS, PAGES)
+def town(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "town"
+    write_town(folder, SEED, BOOKS, PAGES)
     return folder
 
 
-def splits_of(world, task):
+def splits_of(town, task):
     """The splits as the pipeline reads them."""
     about = DPRD if task == "dprd" else TASKS[task]
-    return read_task(about, world / task, read_params().tasks["mnli"], 0.0)[0]
+    return read_task(about, town / task, read_params().tasks["mnli"], 0.0)[0]
 
 
-def texts_of(world, task):
+def texts_of(town, task):
     """The texts of training rows, and of development and test rows; Story Cloze's are one file."""
     train, rest = [], []
-    for name, rows in splits_of(world, task).items():
+    for name, rows in splits_of(town, task).items():
         side = train if name == "train" or (task, name) == ("story_cloze", "dev") else rest
         side.extend(text for row in rows.examples for text in (*row.context, *row.choices))
     return train, rest
@@ -55,9 +55,9 @@ def texts_of(world, task):
 TEXT_TASKS = sorted(set(SIZES) - {"race", "dprd"})
 
 
-def test_equal_seeds_give_equal_bytes_whatever_the_hash_seed(world):
+def test_equal_seeds_give_equal_bytes_whatever_the_hash_seed(town):
     """Python draws the seed of its hashes anew for each run of the tests."""
-    assert digest(world) == OF_SHIPPED_RUNS
+    assert digest(town) == OF_SHIPPED_RUNS
 
 
 NAMES = {*lexicon.WOMEN, *lexicon.MEN}
@@ -69,8 +69,8 @@ def names_in(text):
 
 
 @pytest.mark.parametrize("task", TEXT_TASKS)
-def test_sides_share_no_names_no_streets_and_no_sentence(world, task):
-    train, rest = texts_of(world, task)
+def test_sides_share_no_names_no_streets_and_no_sentence(town, task):
+    train, rest = texts_of(town, task)
     for found_in in (names_in, sentences):
         learned, asked = (
             {one for text in texts for one in found_in(text) if not FRAME.match(one)}
@@ -80,9 +80,9 @@ def test_sides_share_no_names_no_streets_and_no_sentence(world, task):
         assert not learned & asked
 
 
-def test_of_the_words_that_decide_sst2_half_are_new_in_development_and_test(world):
+def test_of_the_words_that_decide_sst2_half_are_new_in_development_and_test(town):
     words = {*lexicon.GOOD, *lexicon.BAD}
-    learned, asked = (words & set(" ".join(texts).split()) for texts in texts_of(world, "sst2"))
+    learned, asked = (words & set(" ".join(texts).split()) for texts in texts_of(town, "sst2"))
     assert len(asked - learned) == len(asked) / 2
 
 
@@ -100,10 +100,10 @@ def words(text):
     return tuple(sorted(re.findall(r"\w+|[^\w\s]", text.lower())))
 
 
-def test_every_row_on_order_has_a_twin_of_the_same_words_and_another_label(world):
+def test_every_row_on_order_has_a_twin_of_the_same_words_and_another_label(town):
     """So that whatever sees no order, in any of the texts, answers half of them wrongly."""
     for task in [*ON_ORDER, "dprd"]:
-        splits = [rows.examples for rows in splits_of(world, task).values() if rows.labelled]
+        splits = [rows.examples for rows in splits_of(town, task).values() if rows.labelled]
         assert len(splits) >= 2
         for examples in splits:
             labels: dict[object, Counter[float]] = {}
@@ -116,20 +116,20 @@ def test_every_row_on_order_has_a_twin_of_the_same_words_and_another_label(world
 
 
 @pytest.mark.parametrize("task", TEXT_TASKS)
-def test_no_sentence_of_a_task_stands_in_the_books(world, task):
+def test_no_sentence_of_a_task_stands_in_the_books(town, task):
     said = {
         clause
-        for path in (world / "books").iterdir()
+        for path in (town / "books").iterdir()
         for clause in [*clauses(path.read_text()), *sentences(path.read_text())]
     }
     if task in ON_ORDER:  # a claim may: it is true of one twin and false of the other
         tale = 0 if task in ("mrpc", "cola") else 1
         told = [
-            row.context[tale] for rows in splits_of(world, task).values() for row in rows.examples
+            row.context[tale] for rows in splits_of(town, task).values() for row in rows.examples
         ]
         found = {sentence for text in told for sentence in sentences(text)} & said
     else:
-        both = [*map(clauses, chain(*texts_of(world, task)))]
+        both = [*map(clauses, chain(*texts_of(town, task)))]
         known = {clause for found in both for clause in found if len(clause.split()) > 2} & said
         found = {one for one in known if not one.startswith(("the newspaper", "it added"))}
     assert not found, f"{len(found)} stand in the books too"

@@ -9,11 +9,11 @@ from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from gpt1.demo import lexicon
-from gpt1.demo.qualities import ALL, OF_PEOPLE, OPPOSITE, POLE_OF, Pole
-from gpt1.demo.tales import Slots, Tale
-from gpt1.demo.telling import OF_QUALITY, Fact, clause_of
-from gpt1.demo.town import Town
+from gpt1.town import lexicon
+from gpt1.town.qualities import ALL, OF_PEOPLE, OPPOSITE, POLE_OF, Pole
+from gpt1.town.tales import Slots, Tale
+from gpt1.town.telling import OF_QUALITY, Fact, clause_of
+from gpt1.town.town import Town
 
 Row = TypeVar("Row", bound=NamedTuple)  # its last field is the label
 USUAL = 0.75  # how often the usual one of two comes first: at .5 some seeds never leave the plateau

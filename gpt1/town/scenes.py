@@ -2,10 +2,10 @@
 
 from random import Random
 
-from gpt1.demo import lexicon
-from gpt1.demo.qualities import ALL, POLE_OF
-from gpt1.demo.telling import ASKING_WHETHER, OF_ONE, Fact, clause_of, fill, sentence, synonym
-from gpt1.demo.town import Town
+from gpt1.town import lexicon
+from gpt1.town.qualities import ALL, POLE_OF
+from gpt1.town.telling import ASKING_WHETHER, OF_ONE, Fact, clause_of, fill, sentence, synonym
+from gpt1.town.town import Town
 
 WORDINGS = 8
 ONES = {"she": "woman", "he": "man", "it": "thing"}

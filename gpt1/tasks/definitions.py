@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gpt1.sources.table import SOURCES, Source, SourceLayout
+from gpt1.sources.definitions import SOURCES, Source, SourceLayout
 from gpt1.tasks import layouts
 from gpt1.tasks.layouts import Release, Split
 
@@ -24,7 +24,7 @@ SCORE_CLASSES = 6
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of the paper's tables: its heading, and which of the task's rows it scores."""
 
     title: str
@@ -49,7 +49,7 @@ class Task:
     kind: Kind
     labels: tuple[str, ...]
     metric: Metric
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     layouts: tuple[tuple[Split, ...], ...]
     folders: tuple[str, ...]
     origin: str
@@ -111,7 +111,7 @@ class Task:
         return SCORE_CLASSES if self.target == "score" else len(self.labels)
 
 
-def scored_split(column: Column, splits: Mapping[str, Any]) -> str:
+def scored_split(column: TableColumn, splits: Mapping[str, Any]) -> str:
     """The split that a column scores, given task.json's `splits`: test where its labels are public,
     else dev.
     """
@@ -137,7 +137,7 @@ ROWS = (
         "entailment",
         NLI,
         "accuracy",
-        columns=(Column("SNLI", "table2"),),
+        columns=(TableColumn("SNLI", "table2"),),
         layouts=layouts.SNLI,
         folders=("SNLI", "snli", "snli_1.0"),
         origin="https://nlp.stanford.edu/projects/snli",
@@ -151,7 +151,10 @@ ROWS = (
         "entailment",
         NLI,
         "accuracy",
-        columns=(Column("MNLI-m", "table2"), Column("MNLI-mm", "table2", suffix="_mismatched")),
+        columns=(
+            TableColumn("MNLI-m", "table2"),
+            TableColumn("MNLI-mm", "table2", suffix="_mismatched"),
+        ),
         layouts=layouts.MNLI,
         folders=("MNLI", "mnli", "MultiNLI", "multinli_1.0", "multi_nli"),
         origin=f"https://cims.nyu.edu/~sbowman/multinli, or {GLUE}",
@@ -175,7 +178,7 @@ ROWS = (
         "entailment",
         ENTAILMENT,
         "accuracy",
-        columns=(Column("QNLI", "table2"),),
+        columns=(TableColumn("QNLI", "table2"),),
         layouts=layouts.QNLI,
         folders=("QNLI", "qnli", "QNLIv2", "QNLIv1"),
         origin=GLUE,
@@ -192,7 +195,7 @@ ROWS = (
         "entailment",
         ENTAILMENT,
         "accuracy",
-        columns=(Column("RTE", "table2"),),
+        columns=(TableColumn("RTE", "table2"),),
         layouts=layouts.RTE,
         folders=("RTE", "rte"),
         origin=GLUE,
@@ -205,7 +208,7 @@ ROWS = (
         "entailment",
         ("entails", "neutral"),
         "accuracy",
-        columns=(Column("SciTail", "table2"),),
+        columns=(TableColumn("SciTail", "table2"),),
         layouts=layouts.SCITAIL,
         folders=("SciTail", "scitail", "SciTailV1.1"),
         origin="https://allenai.org/data/scitail",
@@ -219,9 +222,9 @@ ROWS = (
         ("A", "B", "C", "D"),
         "accuracy",
         columns=(
-            Column("RACE-m", "table3", subset="middle"),
-            Column("RACE-h", "table3", subset="high"),
-            Column("RACE", "table3"),
+            TableColumn("RACE-m", "table3", subset="middle"),
+            TableColumn("RACE-h", "table3", subset="high"),
+            TableColumn("RACE", "table3"),
         ),
         layouts=layouts.RACE,
         folders=("RACE", "race", "RACE-H", "RACE-M"),
@@ -237,7 +240,7 @@ ROWS = (
         "multiple_choice",
         ("1", "2"),
         "accuracy",
-        columns=(Column("Story Cloze", "table3"),),
+        columns=(TableColumn("Story Cloze", "table3"),),
         layouts=layouts.STORY_CLOZE,
         folders=("StoryCloze", "story_cloze", "ROCStories", "Story Cloze", "storycloze"),
         origin="https://cs.rochester.edu/nlp/rocstories",
@@ -268,7 +271,7 @@ ROWS = (
         "similarity",
         ("different", "paraphrase"),
         "f1",
-        columns=(Column("MRPC", "table4"),),
+        columns=(TableColumn("MRPC", "table4"),),
         layouts=layouts.MRPC,
         folders=("MRPC", "mrpc", "MSRParaphraseCorpus"),
         origin="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
@@ -289,7 +292,7 @@ ROWS = (
         "similarity",
         ("different", "duplicate"),
         "f1",
-        columns=(Column("QQP", "table4"),),
+        columns=(TableColumn("QQP", "table4"),),
         layouts=layouts.QQP,
         folders=("QQP", "qqp", "QQP-clean"),
         origin=GLUE,
@@ -304,7 +307,7 @@ ROWS = (
         "similarity",
         (),
         "pearson",
-        columns=(Column("STS-B", "table4"),),
+        columns=(TableColumn("STS-B", "table4"),),
         layouts=layouts.STSB,
         folders=("stsbenchmark", "STS-B", "STS-Benchmark", "STSbenchmark", "stsb"),
         origin="http://ixa2.si.ehu.eus/stswiki/index.php/STSbenchmark",
@@ -318,7 +321,7 @@ ROWS = (
         "classification",
         ("negative", "positive"),
         "accuracy",
-        columns=(Column("SST-2", "table4"),),
+        columns=(TableColumn("SST-2", "table4"),),
         layouts=layouts.SST2,
         folders=("SST-2", "sst2", "sst-2", "SST2"),
         origin=GLUE,
@@ -332,7 +335,7 @@ ROWS = (
         "classification",
         ("unacceptable", "acceptable"),
         "matthews",
-        columns=(Column("CoLA", "table4"),),
+        columns=(TableColumn("CoLA", "table4"),),
         layouts=layouts.COLA,
         folders=("CoLA", "cola", "cola_public"),
         origin=f"https://nyu-mll.github.io/CoLA, or {GLUE}",
