@@ -39,7 +39,9 @@ def reference_scores(run: str) -> str:
 
 def reference_claims(run: str) -> str:
     """The differences that the three claims are about, beside the paper's; where it ran."""
-    table = primary_table(claims(run))[["the paper", "this run", "95 % interval", "verdict"]]
+    table = primary_table(claims(run))[
+        ["the paper", "this run", "95 % interval", "adjusted p", "verdict"]
+    ]
     known = facts(run)
     return f"{markdown(table)}\n\n{known['Machine']}; {known['Time']}."
 

@@ -69,7 +69,7 @@ def test_norms_are_of_float32_sums_where_products_are_of_bfloat16():
     ],
 )
 def test_compiled_where_it_pays(recipe, processor, tokens, setting, compiled, monkeypatch):
-    monkeypatch.setattr(speed, "native_amx", lambda: processor == "amx")
+    monkeypatch.setattr(speed.torch.cpu, "_is_amx_tile_supported", lambda: processor == "amx")
     monkeypatch.setattr(speed, "native_bf16", lambda: processor != "avx2")
     monkeypatch.setattr(speed.shutil, "which", lambda _: "c++")
     network = Decoder(SIZES, 40, seeded(0))

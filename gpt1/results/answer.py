@@ -62,8 +62,8 @@ def answer(state: Freshness) -> Answer:
 
 
 def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per task: the paper, this run with its deviation over seeds, and the
-    baselines. Columns of Table 5 come first.
+    """Return one row per task: the paper (not beside made-up tasks), this run with its deviation
+    over seeds, and the baselines. Columns of Table 5 come first.
     """
     rows = {}
     for name in ("table5", *OTHERS):
@@ -80,7 +80,8 @@ def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
                 "the paper": number(column[paper]) + " F1" * (title == "QQP acc"),
                 "this run": number(column.iloc[full]) + "".join(more).replace(f" ±{NONE}", ""),
             } | {TITLES[system]: number(column.get(label(name, system))) for system in BESIDE}
-    return pd.DataFrame.from_dict(rows, "index")
+    made_up = MADE_UP in {*scores["source"]}
+    return pd.DataFrame.from_dict(rows, "index").drop(columns=["the paper"] * made_up)
 
 
 def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
@@ -122,5 +123,7 @@ def primary_table(claims: pd.DataFrame) -> pd.DataFrame:
     """Return one row per comparison of the three claims; without intervals where there is one
     seed.
     """
-    table = claims_table(claims[claims["primary"]]).drop(columns=["tasks", "p"])
-    return table if claims["low"].notna().any() else table.drop(columns="95 % interval")
+    table = claims_table(claims[claims["primary"]]).drop(columns="tasks")
+    if claims["low"].isna().all():
+        table = table.drop(columns=["95 % interval", "p"])
+    return table.rename(columns={"p": "adjusted p"})

@@ -36,6 +36,7 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
         facts = read_table(folder / "training.csv").set_index("network")
         parts = read_table(folder / "parameters.csv")
         parts = parts.pivot_table("parameters", "component", "network", sort=False).astype("Int64")
+        parts = parts.sort_index(key=lambda names: names == "total", kind="stable")
         return {"Pre-training": named(facts), "Parameters by component": named(parts)}, list(CURVES)
     scores = read_table(folder / SCORES)
     if name == "figure2":
@@ -141,8 +142,9 @@ def latex(table: pd.DataFrame, caption: str) -> str:
 
 
 def html(table: pd.DataFrame) -> str:
-    """A table as HTML, every cell escaped."""
-    return f'<div class="scroll" tabindex="0">{as_words(table).to_html(border=0)}</div>'
+    """A table as HTML, every cell escaped; rows of this run stand out."""
+    text = as_words(table).to_html(border=0).replace("<th>this run", '<th class="ours">this run')
+    return f'<div class="scroll" tabindex="0">{text}</div>'
 
 
 def _terminal(tables: Titled, notes: list[str]) -> str:

@@ -36,7 +36,7 @@ def show_answer(run: str | None) -> None:
         shown.agreement,
         shown.notice,
         f"Page: {page}. Tables: gpt1 table{option} table2 … claims.",
-        "Verdicts need three pre-trainings: make reproduce PROFILE=town."
+        "Verdicts need three pre-trainings: make reproduce PROFILE=town (45 min)."
         * shown.sentence.startswith("Profile demo:"),
     ]
     texts = [line if "\n" in line else fill(line, WIDTH) for line in lines if line]

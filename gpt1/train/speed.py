@@ -82,7 +82,11 @@ def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: i
     # Compiling takes the same half minute for a short run as for a long one.
     flop = FLOP_A_PARAMETER * tokens * sum(part.numel() for part in network.parameters())
     pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
-    return pays and products == "bf16" and (machine.device == "cuda" or native_amx())
+    return (
+        pays
+        and products == "bf16"
+        and (machine.device == "cuda" or torch.cpu._is_amx_tile_supported())
+    )
 
 
 def arithmetic(device: torch.device, precision: str) -> str:
@@ -98,14 +102,6 @@ def native_bf16() -> bool:
     try:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     except (AttributeError, RuntimeError):  # a torch built without that library
-        return False
-
-
-def native_amx() -> bool:
-    """Whether this processor has a unit for products of bfloat16 matrices (Intel's AMX)."""
-    try:
-        return bool(torch.cpu._is_amx_tile_supported())
-    except (AttributeError, RuntimeError):
         return False
 
 
