@@ -73,7 +73,7 @@ def _report(store: Store, notice: str) -> str:
     digest = fingerprint([notice, {str(path): sha256_file(path) for path in files}])
     run = store.run("report", "report", fingerprint(store.params.model_dump(mode="json")), time())
     if run.data.tags.get(COMPLETE) == digest:
-        return run.info.run_id
+        return str(run.info.run_id)
     store.client.log_artifacts(run.info.run_id, str(folder))
     for path in sorted(folder.glob("*.json")) if not notice else ():
         for name, value in read_json(path).items():
@@ -82,4 +82,4 @@ def _report(store: Store, notice: str) -> str:
     tables = (path.read_text(encoding="utf-8").partition("\n- ")[0] for path in paths)
     note = "\n\n".join([notice, *tables]).lstrip()
     store.end(run, {NOTE: note, COMPLETE: digest}, time())
-    return run.info.run_id
+    return str(run.info.run_id)
