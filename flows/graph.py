@@ -5,22 +5,27 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import chain
 from pathlib import Path
+from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import refuse_links
 from gpt1.base.locks import locked
+from gpt1.estimate import works
+from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
 
 LOCK, TEMPORARY = Path("dvc.lock"), Path(".dvc/tmp")
 TORN = "structure is corrupted"  # as DVC says of what it writes in place, where a kill came amid
 BUSY = re.compile(r"is busy, it is being blocked by:\s*(\(PID \d+\): [^\n]*)")  # as DVC says it
 POLL_SECONDS = 2.0
+CPU_PACE = 2e10  # operations a second, 6 N D
 CHECK = "check"  # reads all parameters, and writes the same whatever they are
 
 
@@ -105,14 +110,11 @@ def changes() -> Callable[[Any], bool]:
     from dvc.lock, as DVC's own `changed` does. It reads each file once, params.yaml too, which DVC
     reads anew for each stage: that is half of its time.
     """
-    params: dict[str, Any] = {}
-    statuses: dict[tuple[str, str], bool] = {}
+    read, statuses = cache(read_yaml), dict[tuple[str, str], bool]()
 
     def file_changed(file: Any) -> bool:
         if hasattr(file, "params"):
-            if file.def_path not in params:
-                params[file.def_path] = read_yaml(Path(file.def_path))
-            values, recorded = params[file.def_path], file.hash_info.value or {}
+            values, recorded = read(Path(file.def_path)), file.hash_info.value or {}
             return any(recorded.get(key) != value_at(values, key) for key in file.params or values)
         key = file.def_path, str(file.hash_info)
         if key not in statuses:
@@ -148,29 +150,31 @@ def mend_rwlock() -> None:
             note.unlink()
 
 
+def outlook(stages: Mapping[str, Stage]) -> str:
+    """Say in one line how many stages have to run, and which."""
+    changed = [name for name, stage in stages.items() if stage.changed]
+    more = sum(stage.stale for stage in stages.values()) - len(changed)
+    names = shorten(", ".join(changed), 60, placeholder=" …") or "none"
+    line = f"{len(changed)} of {len(stages)} stages have to run ({names})"
+    return line + f", and {more} more if these make something new" * bool(more)
+
+
+def usual_seconds(stages: Iterable[str]) -> dict[str, float]:
+    """Guess what each stage takes on a CPU that has not run it yet."""
+    trainings = works(read_params())
+    return {
+        name: 5.0 + (trainings[name].operations / CPU_PACE if name in trainings else 0.0)
+        for name in stages
+    }
+
+
 def longest_paths(stages: dict[str, Stage], seconds: Mapping[str, float]) -> dict[str, float]:
-    """Return the seconds from the start of each stage to the end of the last stage that needs it.
-    `seconds` come from an earlier run; a stage that it lacks counts 20 s with a network, else 5 s.
+    """Return the seconds from the start of each stage to the end of the last stage that needs it;
+    `seconds`: what each takes.
     """
     paths: dict[str, float] = {}
     for name in reversed(stages):  # whatever needs a stage comes after it
         after = (paths[other] for other in paths if name in stages[other].needs)
         # baselines come early: a first result while the networks train
-        usual = 20.0 if stages[name].runs_network else 100.0 if name == "baselines" else 5.0
-        paths[name] = max(after, default=0.0) + seconds.get(name, usual)
+        paths[name] = max(after, default=0.0) + seconds[name] + 100 * (name == "baselines")
     return paths
-
-
-def seconds_left(
-    unfinished: Collection[str],
-    seconds: Mapping[str, float],
-    since: Mapping[str, float],
-    lanes: int,
-) -> float | None:
-    """Return the time until the last unfinished stage ends, by an earlier run; `since`: for how
-    long each has run. None where that run lacks some of them.
-    """
-    if set(unfinished) - set(seconds):
-        return None
-    remaining = [max(seconds[name] - since.get(name, 0.0), 0.0) for name in unfinished]
-    return max(sum(remaining) / lanes, *remaining, 0.0)

@@ -7,30 +7,27 @@ import time
 from collections.abc import Iterable, Mapping
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
 
-from flows.graph import seconds_left
 from flows.processes import log_text
 
 QUIET_SECONDS = 60.0
+UPDATES = re.compile(r"update (\d+ of \d+), (loss [\d.]+).*, ([\d.]+) min left")
 
 
 class Progress(Bar):
     """A run's progress for a person, from its start to its end."""
 
     def __init__(self, names: Iterable[str], seconds: Mapping[str, float], lanes: int) -> None:
-        """Show the progress of these stages; `seconds`: what each took last time; `lanes` run at
-        once.
-        """
+        """Show the progress of these stages; `seconds`: what each takes; `lanes` run at once."""
         console = Console(stderr=True, highlight=False)
         # the description alone gives way where the terminal is narrow
         words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))
         super().__init__(
-            BarColumn(10),
+            BarColumn(8),
             "{task.completed}/{task.total}",
-            TimeElapsedColumn(),
             words,
             console=console,
             transient=True,
@@ -54,26 +51,22 @@ class Progress(Bar):
         self.advance(self.shown)
 
     def tick(self) -> None:
-        """Show which stages are at work."""
-        at_work = ", ".join(f"{name}{updates_of(name)}" for name in self.began)
-        self.update(self.shown, description=f"{(time_left := self.left())[2:]} {at_work}".strip())
+        """Show the time left and the stages at work, with the loss of their trainings."""
+        words, left = list[str](), {name: self.seconds[name] for name in self.waiting}
+        for name, began in self.began.items():
+            words.append(name)
+            left[name] = max(left[name] - time.monotonic() + began, 0.0)
+            for updates, loss, minutes in UPDATES.findall(log_text(name))[-1:]:
+                words[-1] += f" ({loss}, {updates})"
+                if name.startswith("pretrain"):  # a fine-tuning has several seeds
+                    left[name] = 60 * float(minutes)
+        seconds = max(sum(left.values()) / self.lanes, *left.values(), 0.0)
+        line = f"{seconds / 60:.1f} min left: {', '.join(words)}"
+        self.update(self.shown, description=line)
         if self.disable and time.monotonic() - self.spoken > QUIET_SECONDS:
-            self.say(f"at work: {at_work} ({len(self.waiting)} to go{time_left})")
+            self.say(f"{len(self.waiting)} stages to go, {line}")
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
         self.spoken = time.monotonic()
         self.console.print(line, markup=False, soft_wrap=True)
-
-    def left(self) -> str:
-        """Return the time left in words; "" where no earlier run tells it."""
-        now = time.monotonic()
-        since = {name: now - began for name, began in self.began.items()}
-        seconds = seconds_left(self.waiting, self.seconds, since, self.lanes)
-        return f", {seconds / 60:.1f} min left" if seconds else ""
-
-
-def updates_of(name: str) -> str:
-    """Return how far a training is and how long it will take, from the last line of its log."""
-    updates = re.findall(r"update (\d+ of \d+).*?(, [\d.]+ min left)", log_text(name))
-    return f" ({''.join(updates[-1])})" if updates else ""

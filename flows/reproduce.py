@@ -23,11 +23,11 @@ from prefect import Flow, flow, get_run_logger, task
 from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.runtime import deployment
+from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled, Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.graph import Stage, longest_paths, made_anew, read_graph
+from flows.graph import Stage, longest_paths, made_anew, read_graph, usual_seconds
 from flows.lanes import Lanes
 from flows.processes import (
     StageLostError,
@@ -95,13 +95,14 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
     """
     stale = {name: stage for name, stage in stages.items() if stage.stale}
     seconds: dict[str, float] = read_json(SECONDS) if SECONDS.is_file() else {}
-    urgency = longest_paths(stale, seconds)
+    expected = usual_seconds(stale) | seconds
+    urgency = longest_paths(stale, expected)
     needs = {name: [need for need in stage.needs if need in stale] for name, stage in stale.items()}
     order = TopologicalSorter(needs)
     order.prepare()
     ready, ended = list[str](), queue.Queue[str]()
     futures, failed, made = dict[str, Any](), list[str](), set[str]()
-    with Progress(stale, seconds, lanes.count) as progress:
+    with Progress(stale, expected, lanes.count) as progress:
         while True:
             while names := order.get_ready():
                 for name in names:
@@ -208,13 +209,14 @@ def task_runner() -> Any:
 
 
 def reproduction(function: Callable[..., State[Any]]) -> Flow[..., State[Any]]:
-    """Decorate a flow; its runs are called like `table2 · demo`."""
+    """Decorate a flow; its runs are called like `table2 · demo`, by the stages."""
     title = function.__name__.removeprefix("reproduce_")
 
     def run_name() -> str:
+        stages = " ".join(flow_run.parameters.get("only") or [title])
         with suppress(UserError):  # which the flow itself will say
-            return f"{title} · {read_params().profile}"
-        return title
+            return f"{stages} · {read_params().profile}"
+        return stages
 
     return flow(task_runner=task_runner(), persist_result=False, flow_run_name=run_name)(function)
 

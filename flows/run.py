@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from flows.graph import read_graph
+from flows.graph import outlook, read_graph
 from flows.processes import alone_here, stop_and_raise
 from gpt1.base.errors import INTERRUPTED_STATUS, USER_ERROR_STATUS
 from gpt1.params.schema import read_params
@@ -26,17 +26,11 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     signal.signal(signal.SIGINT, stop_and_raise)
     read_params()  # a mistake there has its own status
     stages = read_graph(targets)
-    if not (stale := [name for name, stage in stages.items() if stage.stale]):
+    if not any(stage.stale for stage in stages.values()):
         print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")
         return 0
-    changed = sum(stages[name].changed for name in stale)
-    more = f", and {len(stale) - changed} more if these make something new"
-    print(
-        f"{changed} of {len(stages)} stages have to run{more if len(stale) > changed else ''}",
-        file=sys.stderr,
-    )
+    print(outlook(stages), file=sys.stderr, flush=True)
     # Prefect's lines are for its pages; a person sees those of flows/progress.py
-    os.environ["DO_NOT_TRACK"] = "1"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     os.environ["PREFECT_LOGGING_INTERNAL_LEVEL"] = "CRITICAL"
     from flows.server import prefect_server

@@ -25,11 +25,9 @@ from gpt1.tracking.address import switched_off, tracking_uri
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000  # where they are free
 PATIENCE_SECONDS = 120.0  # without a new line in its log
 SHORT_LIFE_SECONDS = 20.0
-ENVIRONMENT = {
-    "DO_NOT_TRACK": "1",
+ENVIRONMENT = {  # beside what gpt1.tracking.address says of telemetry
     "PREFECT_HOME": str(Path(".prefect").absolute()),
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # seven more processes, for what we do not use
 }
 

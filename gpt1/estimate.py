@@ -18,18 +18,24 @@ from gpt1.train.schedules import snapshot_updates
 # the authors' byte pairs: counted in SNLI, MNLI, QNLI, RTE and RACE; for CoLA, SST-2, STS-B and QQP
 # from counts with 5,000 merges; for SciTail, MRPC and Story Cloze guessed from their mean words.
 OFFICIAL = {
-    "snli": (549_367, 26),
-    "mnli": (392_702, 39),
-    "qnli": (104_743, 51),
-    "rte": (2_490, 71),
-    "scitail": (23_596, 38),
-    "race": (87_866, 353),
-    "story_cloze": (1_497, 53),
-    "cola": (8_551, 11),
-    "sst2": (67_349, 13),
-    "mrpc": (3_668, 55),
-    "stsb": (5_749, 31),
-    "qqp": (363_846, 31),
+    name: (int(examples), int(length))
+    for name, examples, length in map(
+        str.split,
+        """
+    snli          549367   26
+    mnli          392702   39
+    qnli          104743   51
+    rte             2490   71
+    scitail        23596   38
+    race           87866  353
+    story_cloze     1497   53
+    cola            8551   11
+    sst2           67349   13
+    mrpc            3668   55
+    stsb            5749   31
+    qqp           363846   31
+        """.strip().splitlines(),
+    )
 }
 OTHER, TOWN = (10_000, 40), (900, 20)  # of a task not named above; of the made-up town's, about
 BYTES_A_TOKEN, BOOKSCORPUS_BYTES, PAGE_BYTES = 4.5, 5.0e9, 1_911  # Zhu et al. 2015; a town's page

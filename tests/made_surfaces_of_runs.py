@@ -131,7 +131,7 @@ def read_results() -> None:
 def read_record() -> None:
     facts_about(Path("data/pretrain/transformer/seed-0/weights.safetensors"), None)
     for training in finished_trainings(read_params()):
-        read_training(*training, {})
+        read_training(*training)
 
 
 def write_finished() -> None:

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from made_data import write_params, write_shards
+from made_data import put_files, write_params, write_shards
 
-from flows.graph import Stage, longest_paths, read_graph, seconds_left
+from flows.graph import Stage, longest_paths, outlook, read_graph, usual_seconds
 from flows.lanes import Lanes
+from flows.progress import Progress
 from flows.server import free_port, is_up
 from gpt1.base.errors import INTERRUPTED_STATUS, UserError
 from gpt1.base.files import sha256_file
@@ -65,6 +66,7 @@ stages:
     deps: [data/shard]
     outs: [data/pretrain/transformer]
 """
+LINE = "pretrain transformer/seed-0: update {} of 2400, loss 3.214, 9 tokens/s, 19.1 min left\n"
 NAMES = ["first", "table2", "work-a", "work-b"]
 
 
@@ -161,8 +163,7 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
     with pytest.raises(UserError, match=r"no stage tabel2; did you mean table2\?"):
         read_graph(["work@a", "tabel2"])
     assert not graph.start("repro", "work@b", program=("-m", "dvc")).wait()
-    stale = {name for name, stage in read_graph([]).items() if stage.stale}
-    assert stale == {"work@a", "table2"}
+    assert outlook(read_graph([])) == "2 of 4 stages have to run (work@a, table2)"
     lock = Path("dvc.lock")
     whole = lock.read_text()
     for text in (whole.replace("first:", "<<<<<<< HEAD\n  first:"), whole.replace("2.0", "3.0")):
@@ -172,7 +173,7 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
         assert lock.read_text() == text, "no kill tore it, so it is a person's to settle"
 
 
-def test_the_longest_path_and_the_time_left_by_hand():
+def test_the_longest_path_and_the_time_left_by_hand(tmp_path, monkeypatch):
     stages = {
         "first": Stage((), True, False),
         "short": Stage(("first",), True, False),
@@ -181,9 +182,15 @@ def test_the_longest_path_and_the_time_left_by_hand():
     }
     seconds = {"first": 1.0, "short": 2.0, "long": 30.0, "last": 4.0}
     assert longest_paths(stages, seconds) == {"first": 35, "short": 2, "long": 34, "last": 4}
-    assert seconds_left({"long", "short"}, seconds, {"long": 10.0}, 2) == 20
-    assert seconds_left({"long", "short", "last"}, seconds, {}, 1) == 36
-    assert seconds_left({"other"}, seconds, {}, 1) is None
+    usual = usual_seconds(["clean", name := "pretrain@transformer-0"])
+    assert usual["clean"] == 5 < usual[name]
+    monkeypatch.chdir(tmp_path)
+    put_files(tmp_path, {f"data/logs/run/{name}.log": LINE.format(1) + LINE.format(165)})
+    progress = Progress({name, "clean", "short"}, seconds | usual, 1)
+    progress.began = {name: time.monotonic(), "short": time.monotonic() - 1}
+    progress.tick()
+    said = f"19.2 min left: {name} (loss 3.214, 165 of 2400), short"
+    assert progress.tasks[0].description == said
 
 
 def test_a_place_is_a_lane_with_its_threads_and_a_gpu_where_a_network_runs():
@@ -231,7 +238,7 @@ def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(g
     assert not (graph.folder / "data/logs/serve/prefect.log").exists()
     with (graph.folder / "stage.py").open("a") as stage:
         stage.write("# first runs again, and makes the same as before\n")
-    assert "1 of 4 stages have to run, and 3 more if" in graph.run()
+    assert "1 of 4 stages have to run (first), and 3 more if" in graph.run()
     assert sorted(graph.journal()) == sorted([*NAMES, "first"])
     (graph.folder / "out/a").unlink()
     lock = graph.folder / "dvc.lock"
@@ -254,6 +261,10 @@ def test_what_does_not_need_a_failed_stage_goes_on_and_a_lost_one_is_tried_again
     (served.folder / "fail-work-a").unlink()
     served.run("table2")
     assert sorted(served.journal()) == NAMES
+    assert seen(served.settings["PREFECT_API_URL"][:-4], "name")[:2] == [
+        "table2 · demo",
+        "all · demo",
+    ]
 
 
 @pytest.mark.slow
@@ -364,15 +375,15 @@ def serving(graph):
         until(lambda: not [one for one in family if one.is_running() and one.status() != "zombie"])
 
 
-def states(address):
-    """Of the runs that a server knows, the latest first."""
+def seen(address, key="state_name"):
+    """A fact of the runs that a server knows, the latest first."""
     request = urllib.request.Request(
         f"{address}/api/flow_runs/filter",
         b'{"sort": "EXPECTED_START_TIME_DESC"}',
         {"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
-        return [run["state_name"] for run in json.load(answer)]
+        return [run[key] for run in json.load(answer)]
 
 
 @pytest.mark.slow
@@ -399,8 +410,8 @@ def test_the_service_runs_and_cancels_what_is_asked_for_in_its_folder(graph, tmp
         graph.start("reproduce-table2", "--watch", program=run_it).communicate(timeout=200)
         assert sorted(graph.journal()) == ["first", "table2", "work-a"]
         assert not (other.folder / "journal").exists()
-        assert states(address) == ["Completed", "Cancelled"]
-        assert states(others) == []
+        assert seen(address) == ["Completed", "Cancelled"]
+        assert seen(others) == []
 
         [server] = [
             child for child in psutil.Process(service.pid).children() if "server" in child.cmdline()
@@ -415,4 +426,4 @@ def test_the_service_runs_and_cancels_what_is_asked_for_in_its_folder(graph, tmp
                 one.kill()
             service.wait()
     with serving(graph) as (_, address):
-        assert states(address)[0] == "Crashed"
+        assert seen(address)[0] == "Crashed"

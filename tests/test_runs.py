@@ -67,6 +67,16 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch
     assert list(elsewhere.iterdir()) == [], "looking writes nothing"
 
 
+def test_amid_a_run_there_is_what_is_there(handed_in, capsys):
+    shutil.rmtree(handed_in / "data/report/table5")
+    table(run="theirs")
+    assert re.search(r"SciTail.*Not there yet: table5\.", capsys.readouterr().out, re.S)
+    shutil.rmtree(handed_in / "data/report")
+    (handed_in / "data/finetune/glue_nli/rte.json").write_text('{"rte": 58.44}')
+    table(run="theirs")
+    assert "best scores on dev: rte 58.4." in capsys.readouterr().out
+
+
 def changed(folder, change):
     """A copy of the shipped run in which `change` was made to the scores of seed 0, of which alone
     it is.

@@ -76,7 +76,12 @@ def profile(
         download_sources(requested(name, changed, chosen), names(download), books, names(accept))
     import_released()
     compose_profile(name, changed, chosen)
-    print(*lines(read_params())[-2:], "next: gpt1 run", sep="\n")
+    print(*lines(read_params())[-2:], sep="\n", flush=True)
+    if Path(".dvc").is_dir():
+        from flows.graph import outlook, read_graph
+
+        print(outlook(read_graph(())))
+    print("next: gpt1 run")
 
 
 def import_released() -> None:

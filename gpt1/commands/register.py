@@ -29,8 +29,9 @@ def register(
     from gpt1.inference.registered import register as register_models
     from gpt1.inference.registered import serve_command
     from gpt1.params.schema import read_params
+    from gpt1.results.runs import freshness
 
-    registered = register_models(read_params(), tasks or [])
+    registered = register_models(read_params(), tasks or [], freshness().stages)
     for version in registered:
         print(
             f"{version.name} version {version.version}: seed {version.seed},"

@@ -4,7 +4,7 @@ example, weights as safetensors, alias `best`.
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import metadata
 from pathlib import Path
 from shutil import copytree, ignore_patterns
@@ -48,9 +48,11 @@ class Registered(NamedTuple):
     new: bool
 
 
-def register(params: Params, names: Sequence[str]) -> list[Registered]:
+def register(
+    params: Params, names: Sequence[str], outdated: Collection[str] = ()
+) -> list[Registered]:
     """Register the best seed of these tasks, by default of all that are finished. A version that
-    exists stays as it is.
+    exists stays as it is; `outdated` stages of DVC's graph have no run in MLflow.
 
     Raises UserError where a named task is not finished, MLflow is switched off or does not work.
     """
@@ -60,7 +62,7 @@ def register(params: Params, names: Sequence[str]) -> list[Registered]:
         raise UserError("expected a fine-tuned task, found none; run gpt1 run finetune")
     if switched_off():
         raise UserError("expected MLflow, found it switched off; unset GPT1_MLFLOW")
-    sync(params)
+    sync(params, outdated)
     runs = read_json(RUNS)
     try:
         return [_register(params, model, runs) for model in done]

@@ -17,7 +17,7 @@ COMPOSED = "# Composed by: "
 
 def trainings() -> pd.DataFrame:
     """Return start, seconds, machine and checkout of every training whose results and log exist."""
-    facts = [read_training(*training, {}).facts for training in finished_trainings(read_params())]
+    facts = [read_training(*training).facts for training in finished_trainings(read_params())]
     logs = pd.DataFrame(facts, columns=["time", "seconds", "machine", "checkout"]).dropna()
     return logs.sort_values("time", ignore_index=True)
 

@@ -133,13 +133,14 @@ def within(run: str | None) -> Iterator[None]:
 
 
 class Freshness(NamedTuple):
-    """The reports that are out of date, those that dvc.lock does not know, and whether the outdated
-    ones were made from the same inputs.
+    """The reports that are out of date, those that dvc.lock does not know, whether the outdated
+    ones were made from the same inputs, and all `stages` that are out of date.
     """
 
     outdated: frozenset[str] = frozenset()
     unrecorded: frozenset[str] = frozenset()
     agreeing: bool = True
+    stages: frozenset[str] = frozenset()
 
     def beside(self, reports: Iterable[str]) -> list[str]:
         """Return those reports whose numbers may be shown together: the up-to-date ones; where none
@@ -174,9 +175,9 @@ def freshness(folder: Path = Path()) -> Freshness:
             graph = read_graph(())
     except (ModuleNotFoundError, UserError):  # a package without DVC; a dvc.yaml that is damaged
         return Freshness(unrecorded=frozenset(NAMES))
-    stages = {name: graph[name] for name in NAMES if name in graph}
-    unrecorded = frozenset(name for name, stage in stages.items() if not stage.recorded)
-    outdated = frozenset(name for name, stage in stages.items() if stage.stale) - unrecorded
-    recorded = [pair for name in outdated for pair in stages[name].recorded.items()]
+    unrecorded = frozenset(name for name, stage in graph.items() if not stage.recorded)
+    stages = frozenset(name for name, stage in graph.items() if stage.stale) - unrecorded
+    outdated = stages.intersection(NAMES)
+    recorded = [pair for name in outdated for pair in graph[name].recorded.items()]
     agreeing = len({path for path, _ in recorded}) == len(set(recorded))
-    return Freshness(outdated, unrecorded, agreeing)
+    return Freshness(outdated, unrecorded.intersection(NAMES), agreeing, stages)

@@ -7,8 +7,8 @@ from shutil import get_terminal_size
 from textwrap import TextWrapper, fill
 
 from gpt1.base.errors import UserError, plain
-from gpt1.base.files import stage_folder
-from gpt1.results.runs import CLAIMS, SCORES, missing, read_table
+from gpt1.base.files import read_json, stage_folder
+from gpt1.results.runs import CLAIMS, NAMES, SCORES, missing, read_table
 from gpt1.tracking.address import warn
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
@@ -27,7 +27,13 @@ def show_answer(run: str | None) -> None:
     from gpt1.results.runs import freshness
 
     shown, option = answer(freshness()), f" --run {run}" if run else ""
-    if not (shown.notice or shown.sentence):
+    absent = " ".join(name for name in NAMES if not stage_folder("report", name).is_dir())
+    on_dev = ", ".join(
+        f"{task} {score:.1f}"
+        for path in sorted(stage_folder("finetune").glob("*/*.json"))
+        for task, score in read_json(path).items()
+    )
+    if not (shown.notice or shown.sentence or on_dev):
         raise missing(stage_folder("report", "claims", CLAIMS))
     page = INDEX if INDEX.is_file() and not run else f"gpt1 report{option}"
     lines = [
@@ -35,6 +41,8 @@ def show_answer(run: str | None) -> None:
         f"{shown.sentence} {shown.legend}".strip(),
         shown.agreement,
         shown.notice,
+        f"Fine-tuned so far, best scores on dev: {on_dev}." * (not shown.sentence),
+        f"Not there yet: {absent}." * bool(absent),
         f"Page: {page}. Tables: gpt1 table{option} table2 … claims.",
         "Verdicts need three pre-trainings: make reproduce PROFILE=town (45 min)."
         * shown.sentence.startswith("Profile demo:"),

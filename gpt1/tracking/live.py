@@ -96,7 +96,7 @@ class Tracker:
 
             store = Store(self.params)
             keys = ("stage", "name", "fingerprint", "time")
-            run = store.run(*(self.facts[key] for key in keys))
+            run = store.run(*(self.facts[key] for key in keys), last={})
             run_id, sent, there = run.info.run_id, 0, store.points_of(run)
             store.client.update_run(run_id, "RUNNING")
             machine = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=store.uri)  # type: ignore[no-untyped-call]

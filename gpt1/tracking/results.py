@@ -8,23 +8,30 @@ import pandas as pd
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, parse_json, read_json, stage_folder
-from gpt1.params.schema import Params
+from gpt1.estimate import works
+from gpt1.params.profile import compose
+from gpt1.params.schema import PARAMS, Params
+from gpt1.params.yaml import read_yaml
 from gpt1.tracking.log import Point, log_path, read_log
 
 PRETRAINING = "(pre-training)"  # stands first among the tasks
 Subject = tuple[str, str, str]  # task, system, seed
+FOLLOWED = ("town", "bpe", "shard", "encode", "model", "transformer", "pretrain")
 MEASURED = ("best_dev_score", "heldout_loss", "heldout_perplexity", "heldout_word_perplexity")
 
 
 class Training(NamedTuple):
-    """A training's points with times, the score last; the fingerprint of its parameters and inputs,
-    what was `measured` of its weights, and where it ran. `digest` stands for values, not for times.
+    """A training: the `points` of its curves, with times; the fingerprint of its parameters and
+    inputs; the `last` value of each curve, what was `measured` of its weights after so many
+    `updates`, when it began, and where it ran.
     """
 
     points: list[Point]
     fingerprint: str
-    digest: str
+    last: dict[str, float]
     measured: dict[str, float]
+    updates: int
+    began: float
     facts: dict[str, Any]
 
 
@@ -41,19 +48,43 @@ def subject(stage: str, name: str) -> Subject:
     return task, system, seed.removeprefix("seed-")
 
 
-def finished_trainings(params: Params) -> Iterator[tuple[str, str, Path]]:
-    """Yield stage, name and folder of every finished training of these parameters' tasks."""
+def changes(task: str, system: str) -> str:
+    """Return those parameters that a training follows from which its profile has otherwise, as
+    key=value, key=value; none where the profile is not in conf/.
+    """
+    now = read_yaml(PARAMS)
+    try:
+        usual = compose(now["profile"], [])
+    except UserError:
+        return ""
+    values, others = (pd.json_normalize(each).iloc[0] for each in (now, usual))
+    followed = {*FOLLOWED, task, system, "finetune" * (task != PRETRAINING)}
+    return ", ".join(
+        f"{key}={value}"
+        for key, value in values.items()
+        if others.get(key) != value and followed.intersection(key.split(".")[:2])
+        if not key.endswith("seeds")
+    )
+
+
+def finished_trainings(
+    params: Params, outdated: Collection[str] = ()
+) -> Iterator[tuple[str, str, Path]]:
+    """Yield stage, name and folder of every finished training of these parameters, but of
+    `outdated` stages of DVC's graph.
+    """
+    stages = works(params).keys() - set(outdated)
     for stage in ("pretrain", "finetune", "ablation", "transfer"):
         for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
             parts = path.parent.relative_to(stage_folder(stage)).parts
             name = "/".join(parts[stage == "finetune" :])  # without the group
-            task, system, _ = subject(stage, name)
-            in_params = task in params.tasks and (stage != "ablation" or system in params.ablations)
-            if in_params or stage == "pretrain":
+            task, system, seed = subject(stage, name)
+            pretrained, verb = f"pretrain@{system}-{seed}", system if stage == "ablation" else stage
+            if (pretrained if stage == "pretrain" else f"{verb}@{task}") in stages:
                 yield stage, name, path.parent
 
 
-def read_training(stage: str, name: str, folder: Path, score: Point) -> Training:
+def read_training(stage: str, name: str, folder: Path) -> Training:
     """Read a finished training, with the facts of its log where that is of this curve. Raises
     UserError where a file is damaged.
     """
@@ -65,34 +96,31 @@ def read_training(stage: str, name: str, folder: Path, score: Point) -> Training
         if not values or facts.get("last") != values[-1]:
             facts = {}
         # a point's time: the run's start and its share of the seconds
-        seconds = facts.get("seconds", 0.0) / max(updates, 1)
+        seconds = facts.get("seconds", 0.0)
         began = facts.get("time", curve.stat().st_mtime)
-        points = [{"time": began + seconds * point["update"], **point} for point in values]
+        points = [
+            {"time": began + seconds * point["update"] / max(updates, 1), **point}
+            for point in values
+        ]
         measured = {key: round(float(numbers[key]), 4) for key in MEASURED if key in numbers}
-        end = {"time": began + seconds * updates, "update": updates}
-        points += [end | measured | {"seconds": facts.get("seconds")}, end | score]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(f"{folder} cannot be read ({error}); dvc repro makes it again") from None
+    last = {key: value for point in values for key, value in point.items() if key != "update"}
+    measured |= {"seconds": seconds} if facts else {}
     mark = facts.get("fingerprint", fingerprint(values))
-    scored = f"{score['score']:.4f}" if score else ""
-    digest = f"{fingerprint([values, measured])} {scored}"
-    return Training(points, mark, digest, measured, facts)
+    return Training(points, mark, last, measured, updates, began, facts)
 
 
-def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, Point]:
-    """Return the score of each training, from 0 to 1, in reports that are not outdated, and when it
-    was computed; of several columns the one with the most examples.
+def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, dict[str, float]]:
+    """Return the score of each training, from 0 to 1, in reports that are not outdated; of several
+    columns the one with the most examples.
     """
     paths = sorted(stage_folder("report").glob("*/scores.parquet"))
-    every = [
-        pd.read_parquet(path).assign(time=path.stat().st_mtime)
-        for path in paths
-        if path.parent.name not in outdated
-    ]
+    every = [pd.read_parquet(path) for path in paths if path.parent.name not in outdated]
     if not every:
         return {}
     scores = pd.concat(every).query("update.isna() and seed.notna() and score.notna()")
     scores["score"] = (scores["score"] / 100).round(4)
     scores = scores.sort_values("n", ascending=False, kind="stable")
-    rows = scores.groupby(["task", "system", "seed"])[["time", "score"]].first().to_dict("index")
+    rows = scores.groupby(["task", "system", "seed"])[["score"]].first().to_dict("index")
     return {(task, system, str(seed)): row for (task, system, seed), row in rows.items()}

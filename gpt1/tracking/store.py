@@ -4,7 +4,7 @@ only by what talks to MLflow.
 
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from gpt1.params.recipes import finetune_recipe, pretraining_params
 from gpt1.params.schema import Params
 from gpt1.tracking.address import SQLITE, sqlite_file, tracking_uri
 from gpt1.tracking.log import Point
-from gpt1.tracking.results import subject
+from gpt1.tracking.results import changes, subject
 
-COMPLETE = "gpt1.complete"
+IDENTITY, OUTDATED = "gpt1.run", "outdated"  # tags
+LONGEST_NAME = 80  # of a run; what exceeds it stands in the column `changed`
 NOTE = "mlflow.note.content"  # MLflow's pages show it as the description
 DESCRIPTION = (
     "GPT-1 as a profile of params.yaml has it: a run for each pre-training and fine-tuning, with"
@@ -51,25 +52,47 @@ class Store:
                 if experiment
                 else self.client.create_experiment(params.profile, tags={NOTE: DESCRIPTION})
             )
+            query = f"tags.`{IDENTITY}` LIKE '%'"
+            self.runs = self.client.search_runs([self.experiment], query, max_results=50_000)
 
     def run(
-        self, stage: str, name: str, fingerprint: str, began: float | None = None, digest: str = ""
+        self,
+        stage: str,
+        name: str,
+        fingerprint: str,
+        began: float,
+        last: Mapping[str, float] | None = None,
     ) -> Run:
-        """Find the run of a stage's `rte/seed-0` by its fingerprint or, where its log is lost, by
-        the digest of its values. Otherwise begin one at `began` (seconds since 1970).
+        """Find the run of a stage's `rte/seed-0`: the one whose curves have these `last` values, or
+        else this fingerprint and no end; without `last`, any of this fingerprint. Otherwise begin
+        one at `began` (seconds since 1970).
         """
-        identity = f"{stage} {name} {fingerprint}"
-        same = f"tags.`gpt1.run` LIKE '{stage} {name} %' AND tags.`{COMPLETE}` LIKE '{digest}%'"
-        for query in (f"tags.`gpt1.run` = '{identity}'", same if digest else ""):
-            if query and (runs := self.client.search_runs([self.experiment], query, max_results=1)):
-                return runs[0]
-        values = parameters(self.params, stage, name) if "/" in name else {}
-        title = "{task} {system} seed {seed}".format_map(values) if values else name
-        start = None if began is None else int(began * 1000)
-        run = self.client.create_run(self.experiment, start, {"gpt1.run": identity}, title)
+        named, values = f"{stage} {name} ", dict[str, Any]()
+        for run in self.runs:
+            identity, may_go_on = run.data.tags[IDENTITY], run.info.status != "FINISHED"
+            same = identity == named + fingerprint and (may_go_on or last is None)
+            curves = last and last.items() <= run.data.metrics.items()
+            if same or (curves and identity.startswith(named)):
+                return run
+        if "/" in name:
+            values = parameters(self.params, stage, name)
+            name = "{task} {system} seed {seed}, {changed}".format_map(values)
+            name = name.removesuffix(", ") if len(name) < LONGEST_NAME else name.partition(",")[0]
+        run = self.client.create_run(
+            self.experiment, int(began * 1000), {IDENTITY: named + fingerprint}, name
+        )
         params = [Param(key, str(value)) for key, value in values.items()]
         self.client.log_batch(run.info.run_id, params=params)
         return run
+
+    def mark_outdated(self, current: Collection[str]) -> None:
+        """Tag every finished run as outdated but the `current` ones, by their ids."""
+        for run in self.runs:
+            outdated = run.info.status == "FINISHED" and run.info.run_id not in current
+            if outdated and OUTDATED not in run.data.tags:
+                self.client.set_tag(run.info.run_id, OUTDATED, "yes")
+            elif OUTDATED in run.data.tags and not outdated:
+                self.client.delete_tag(run.info.run_id, OUTDATED)
 
     def points_of(self, run: Run) -> set[tuple[str, int]]:
         """Return name and update of each point that MLflow has of a run."""
@@ -93,19 +116,19 @@ class Store:
         self.client.log_batch(run.info.run_id, metrics=metrics)
         return len(points)
 
-    def end(self, run: Run, digest: str, tags: dict[str, str], time: float) -> None:
-        """Record that a run ended at `time` and has all results of this digest."""
-        words = [RunTag(*tag) for tag in {**tags, COMPLETE: digest}.items()]
-        self.client.log_batch(run.info.run_id, tags=words)
+    def end(self, run: Run, tags: dict[str, str], time: float) -> None:
+        """Record that a run ended at `time`."""
+        self.client.log_batch(run.info.run_id, tags=[RunTag(*tag) for tag in tags.items()])
         self.client.set_terminated(run.info.run_id, "FINISHED", int(time * 1000))
 
 
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
-    """Return MLflow's parameters of a run: task, system and seed, and the sizes and recipe of its
-    training.
+    """Return MLflow's parameters of a run: task, system and seed, what is `changed` from its
+    profile, and the sizes and recipe of its training.
     """
     task, system, seed = subject(stage, name)
     about = {"task": task, "system": system, "seed": seed, "stage": stage}
+    about["changed"] = changes(task, system)
     ablation = system if stage == "ablation" else None
     if stage == "pretrain":
         recipe = pretraining_params(params, system).pretrain.model_dump()  # type: ignore[arg-type]

@@ -3,7 +3,9 @@ first; nothing is sent twice. MLFLOW_TRACKING_URI says where to (environment or 
 `mlflow.db` here); GPT1_MLFLOW=off sends nothing.
 """
 
+import json
 from collections.abc import Collection
+from pathlib import Path
 from time import time
 
 from gpt1.base.errors import UserError
@@ -12,42 +14,46 @@ from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.results import finished_trainings, read_training, reported_scores, subject
-from gpt1.tracking.store import COMPLETE, NOTE, Store, log_data
-from gpt1.tracking.views import view_tags
+from gpt1.tracking.store import NOTE, Store, log_data
 
-REPORTED = (".md", ".csv", ".html", ".svg")
+# saved views of MLflow's runs page, as its own pages write them: scores; curves of pre-trainings
+VIEWS = Path(__file__).with_name("views.json")
+COMPLETE = "gpt1.complete"  # a report's files, by their fingerprint
 
 
 def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tuple[int, int]:
-    """Write to MLflow all finished results under data/ that it lacks. Returns how many it has now,
-    and how many are new. Trainings get no score from `outdated` reports; the run `report` shows the
-    `notice` that names those. Raises UserError, one line, where a result or MLflow is broken.
+    """Write to MLflow all finished results under data/ that it lacks, but those of the `outdated`
+    stages; tag as outdated whatever it has of others. Returns how many it has now, and how many are
+    new. Trainings get no score from outdated reports; the run `report` shows the `notice` that
+    names those. Raises UserError, one line, where a result or MLflow is broken.
     """
-    results = [] if switched_off() else list(finished_trainings(params))
-    if not results:
+    if switched_off() or not any(finished_trainings(params)):
         return 0, 0
-    runs, written, scores = {}, 0, reported_scores(outdated)
+    runs, written, scores = dict[str, str](), 0, reported_scores(outdated)
     try:
         store = Store(params)
-        for stage, name, folder in results:
-            training = read_training(stage, name, folder, scores.get(subject(stage, name), {}))
-            began, values = training.points[0]["time"], training.digest.partition(" ")[0]
-            run = store.run(stage, name, training.fingerprint, began, values)
+        for stage, name, folder in finished_trainings(params, outdated):
+            training, of_what = read_training(stage, name, folder), subject(stage, name)
+            run = store.run(stage, name, training.fingerprint, training.began, training.last)
             runs[f"{stage} {name}"] = run.info.run_id
+            results = training.measured | scores.get(of_what, {})
             # a training without a score today, for its report is outdated, keeps what MLflow has
-            if run.data.tags.get(COMPLETE, "").startswith(training.digest):
+            if run.info.status == "FINISHED" and results.items() <= run.data.metrics.items():
                 continue
-            *points, score = training.points
-            store.send(run, points, store.points_of(run))
-            store.send(run, [score])
-            log_data(store, run, subject(stage, name)[0])
+            store.send(run, training.points, store.points_of(run))
+            log_data(store, run, of_what[0])
             store.client.log_artifact(run.info.run_id, str(folder / "summary.json"))
+            store.send(run, [{"time": time(), "update": training.updates, **results}])
             where = training.facts.get("machine", {}) | training.facts.get("checkout", {})
-            store.end(run, training.digest, where, points[-1]["time"])
+            store.end(run, where, training.began + results.get("seconds", 0.0))
             written += 1
-        _report(store, notice)
-        for key, value in view_tags().items():
-            store.client.set_experiment_tag(store.experiment, key, value)
+        store.mark_outdated([*runs.values(), *([_report(store, notice)] if runs else [])])
+        for name, view in read_json(VIEWS).items():
+            key, value = (
+                f"mlflow.sharedViewState.{name}",
+                view | {"state": json.dumps(view["state"])},
+            )
+            store.client.set_experiment_tag(store.experiment, key, json.dumps(value))
     except UserError:
         raise
     except Exception as error:
@@ -55,25 +61,25 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
             f"{problem(error)}; the results are safe in {DATA}/, and gpt1 sync can be called again"
         ) from None
     write_json(RUNS, {"experiment": store.experiment, "runs": runs})
-    return len(results), written
+    return len(runs), written
 
 
-def _report(store: Store, notice: str) -> None:
-    """Write the run `report`: tables as its note, all reports as artifacts; means and claims as
-    metrics, in points, unless a report is outdated.
+def _report(store: Store, notice: str) -> str:
+    """Write the run `report`, and return its id: tables as its note, all reports as artifacts;
+    means and claims as metrics, in points, unless a report is outdated.
     """
     folder = stage_folder("report")
-    files = [path for path in sorted(folder.rglob("*.*")) if path.suffix in REPORTED]
+    files = sorted(path for path in folder.rglob("*.*") if path.is_file())
     digest = fingerprint([notice, {str(path): sha256_file(path) for path in files}])
-    run = store.run("report", "report", fingerprint(store.params.model_dump(mode="json")))
+    run = store.run("report", "report", fingerprint(store.params.model_dump(mode="json")), time())
     if run.data.tags.get(COMPLETE) == digest:
-        return
-    for path in files:
-        artifact_path = path.parent.relative_to(folder).as_posix().strip(".")
-        store.client.log_artifact(run.info.run_id, str(path), artifact_path)
+        return str(run.info.run_id)
+    store.client.log_artifacts(run.info.run_id, str(folder))
     for path in sorted(folder.glob("*.json")) if not notice else ():
         for name, value in read_json(path).items():
             store.client.log_metric(run.info.run_id, f"{path.stem}/{name}", value)
     paths = [*folder.glob("claims/claims.md"), *sorted(folder.glob("table?/table?.md"))]
     tables = (path.read_text(encoding="utf-8").partition("\n- ")[0] for path in paths)
-    store.end(run, digest, {NOTE: "\n\n".join([notice, *tables]).lstrip()}, time())
+    note = "\n\n".join([notice, *tables]).lstrip()
+    store.end(run, {NOTE: note, COMPLETE: digest}, time())
+    return str(run.info.run_id)
