@@ -94,9 +94,10 @@ class Tracker:
 
             from gpt1.tracking.store import Store
 
-            store = Store(self.params)
-            keys = ("stage", "name", "fingerprint", "time")
-            run = store.run(*(self.facts[key] for key in keys), last={})
+            store, facts = Store(self.params), self.facts
+            run = store.run(
+                facts["stage"], facts["name"], facts["fingerprint"], facts["time"], last={}
+            )
             run_id, sent, there = run.info.run_id, 0, store.points_of(run)
             store.client.update_run(run_id, "RUNNING")
             machine = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=store.uri)  # type: ignore[no-untyped-call]
