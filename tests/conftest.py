@@ -29,11 +29,14 @@ for profile, examples in (("suite", 100), ("all", 400)):  # all: of `make test-a
 settings.load_profile("suite")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out tests by their marks
 def pytest_collection_modifyitems(items):
-    """Slow tests, those of real servers, kills and time limits, run once more where they fail: a
+    """What is long is slow. Slow tests, those of real servers, kills and time limits, run once more where they fail: a
     machine that starves them is no fault of the code. The summary names each (R). Not after its
     timeout, which counts once for both: the second could hang for ever.
     """
     for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("slow")
         if item.get_closest_marker("slow") or item.get_closest_marker("server"):
             item.add_marker(pytest.mark.flaky(reruns=1, rerun_except="Timeout"))

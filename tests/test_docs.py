@@ -104,6 +104,14 @@ def test_tables_in_the_pages_are_what_the_code_says_now(monkeypatch):
     assert found.keys() == made.MADE.keys(), "each table stands in one page"
 
 
+def test_every_link_and_path_leads_to_a_file():
+    for page, text in TEXTS.items():
+        for path in re.findall(r"\]\((?!https?:|mailto:)([^)#\s]+)", text):
+            assert (ROOT / page).parent.joinpath(path).exists(), f"{page} leads to {path}"
+        for path in re.findall(r"`((?:gpt1|tests|conf|benchmarks)/[a-z\d_/.]+)`", text):
+            assert (ROOT / path).exists(), f"{page} names {path}, which is not there"
+
+
 @pytest.mark.long
 def test_the_pages_build_without_a_warning_and_fetch_nothing_from_elsewhere(tmp_path):
     """With --strict a dead link, a missing anchor and a name of no object are errors."""

@@ -29,7 +29,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 124_645,
     "product, files": 191,
-    "tests, tokens": 101_918,
+    "tests, tokens": 101_948,
     "tests, files": 87,
     "benchmarks, tokens": 14_693,
     "benchmarks, files": 12,
