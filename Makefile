@@ -72,8 +72,8 @@ test: setup  ## style, types, the tests
 	mypy
 	$(PYTEST) -m 'not long'
 
-test-all: setup  ## also the longest, of kills, repetitions and whole graphs
-	$(PYTEST)
+test-all: setup  ## also the longest; more examples
+	$(PYTEST) --hypothesis-profile all
 
 # Behind a link or a mount lies what may be another's.
 clean:  ## remove what runs made; keeps data/raw, links, mounted disks, .venv, MLflow's database

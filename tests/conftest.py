@@ -24,15 +24,19 @@ os.environ.pop(
 )  # hundreds of processes start here: our code is compiled once, not in each of them
 sys.dont_write_bytecode = True  # but this one imports files from folders whose content is tested
 
-settings.register_profile("suite", deadline=None)  # a busy machine is no failure
+for profile, examples in (("suite", 100), ("all", 400)):  # all: of `make test-all`
+    settings.register_profile(profile, deadline=None, max_examples=examples)  # a machine is busy
 settings.load_profile("suite")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests, those of real servers, kills and time limits, run once more where they fail: a
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out tests by their marks
+def pytest_collection_modifyitems(items):
+    """What is long is slow. Slow tests, those of real servers, kills and time limits, run once more where they fail: a
     machine that starves them is no fault of the code. The summary names each (R). Not after its
     timeout, which counts once for both: the second could hang for ever.
     """
     for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("slow")
         if item.get_closest_marker("slow") or item.get_closest_marker("server"):
             item.add_marker(pytest.mark.flaky(reruns=1, rerun_except="Timeout"))

@@ -1,13 +1,9 @@
 """A copy of what a run needs, in a folder of its own, and its command lines."""
 
 import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from gpt1.params.yaml import parse_yaml
@@ -19,9 +15,7 @@ COPIED = ("conf", "flows", "gpt1", "prefect.toml", "dvc.yaml", ".dvcignore", ".g
 class Checkout:
     """What a run needs, and no more (`also`: further files of the project), under git and DVC."""
 
-    prefect = mlflow = ""  # where the service's pages are
-
-    def __init__(self, folder: Path, *also: str) -> None:
+    def __init__(self, folder, *also):
         self.folder = folder / "checkout"
         self.folder.mkdir()
         for name in (*COPIED, *also):
@@ -41,7 +35,7 @@ class Checkout:
         self.run("dvc", "init", "-q")
         self.run("dvc", "config", "core.analytics", "false")
 
-    def command(self, *words: str) -> "subprocess.Popen[str]":
+    def command(self, *words):
         programs = Path(sys.executable).parent
         # Not what Prefect's plug-in has set in the process of the tests: an address of its own.
         own = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
@@ -61,7 +55,7 @@ class Checkout:
             start_new_session=True,
         )
 
-    def run(self, *words: str, status: int = 0) -> str:
+    def run(self, *words, status=0):
         process = self.command(*words)
         output, _ = process.communicate()
         assert process.returncode == status, (
@@ -69,32 +63,10 @@ class Checkout:
         )
         return output
 
-    def gpt1(self, *words: str) -> str:
+    def gpt1(self, *words):
         return self.run(sys.executable, "-c", "from gpt1.cli import main; main()", *words)
 
-    @contextmanager
-    def serving(self) -> Iterator[None]:
-        """Within the block `make serve` is at work here; it is ended as by Ctrl-C."""
-        service = self.command(sys.executable, "-m", "flows.serve")
-        assert service.stdout is not None
-        said = [""]
-        while not said[-1].startswith("next, "):
-            said.append(service.stdout.readline())
-            assert said[-1], f"the service ended: {''.join(said)}"
-        pages = re.findall(r"http://127\.0\.0\.1:\d+", "".join(said))
-        self.prefect, self.mlflow = f"{pages[0]}/api", pages[1]
-        try:
-            yield
-        finally:
-            service.send_signal(signal.SIGINT)
-            output, _ = service.communicate(timeout=120)
-        assert service.returncode == 0, output
-
-    def repro(self, *words: str) -> set[str]:
-        """The stages that `dvc repro` ran."""
-        return set(re.findall(r"Running stage '(.+)':", self.run("dvc", "repro", *words)))
-
-    def hashes(self) -> dict[str, object]:
+    def hashes(self):
         """What dvc.lock says of every output."""
         return {
             name: stage["outs"]

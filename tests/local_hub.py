@@ -1,5 +1,5 @@
 """A web server on 127.0.0.1: data sets as huggingface_hub asks for them, from folders, and plain
-files. It writes down what it was asked for, and can break off.
+files. It can break off.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         cut = self.server.cut
         if cut is not None and len(body) > cut:
-            body, self.close_connection, self.server.cuts = body[:cut], True, self.server.cuts + 1
+            body, self.close_connection = body[:cut], True
         with suppress(BrokenPipeError, ConnectionResetError):
             self.wfile.write(body)
 
@@ -53,7 +53,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         path = unquote(urlsplit(self.path).path)
-        self.server.asked.append(f"{self.command} {path}")
         match path.strip("/").split("/"):
             case ["api", "datasets", owner, name, *rest]:
                 self.about(self.server.root / owner / name, rest)
@@ -92,7 +91,7 @@ class Hub(ThreadingHTTPServer):
     def __init__(self, root, commits=()):
         super().__init__(("127.0.0.1", 0), Handler)
         self.root, self.commits = Path(root), {COMMIT, *commits}
-        self.asked, self.cut, self.cuts = [], None, 0
+        self.cut = None
 
     @property
     def address(self):

@@ -20,14 +20,14 @@ START, DELIMITER, EXTRACT = (2 * len(LETTERS) + 2 + place for place in range(3))
 GROUPS = {"rte": "glue_nli", "stsb": "glue", "race": "qa", "cola": "glue"}
 
 
-def one(letter: str) -> int:
+def one(letter):
     """The id of a word of one letter: after <unk> and the letters come the letters that end a
     word.
     """
     return 1 + len(LETTERS) + LETTERS.index(letter)
 
 
-def write_model(name: str, scores: dict[int, float], params) -> None:
+def write_model(name, scores, params):
     folder = Path("data/finetune", GROUPS[name], name)
     task, fingerprint = TASKS[name], Vocabulary.load(Path("data/bpe")).fingerprint
     for seed, score in scores.items():
@@ -44,7 +44,7 @@ def write_model(name: str, scores: dict[int, float], params) -> None:
         )
 
 
-def write_models(folder: Path, *names: str) -> None:
+def write_models(folder, *names):
     """params.yaml, the vocabulary, and three seeds of a model for each task; the second seed is the
     best, the third its equal.
     """

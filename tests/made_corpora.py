@@ -4,8 +4,6 @@ around a text.
 
 import gzip
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -21,13 +19,11 @@ FOOTER = (
 )
 
 
-def zstandard(data: bytes) -> bytes:
+def zstandard(data):
     return bytes(pa.Codec("zstd").compress(data, asbytes=True))
 
 
-def write_jsonl(
-    path: Path, texts: list[str | None], field: str = "text", pack: Callable[[bytes], bytes] = bytes
-) -> None:
+def write_jsonl(path, texts, field="text", pack=bytes):
     rows = (
         json.dumps({"id": number, **({field: text} if text is not None else {})})
         for number, text in enumerate(texts)
@@ -35,18 +31,18 @@ def write_jsonl(
     path.write_bytes(pack("".join(f"{row}\n" for row in rows).encode()))
 
 
-def write_parquet(path: Path, texts: list[str | None], field: str = "text") -> None:
+def write_parquet(path, texts, field="text"):
     parquet.write_table(
         pa.table({"id": list(range(len(texts))), field: texts}), path, row_group_size=3
     )
 
 
-def in_two(data: bytes) -> bytes:
+def in_two(data):
     """Two Zstandard frames, as pzstd and cat make them."""
     return zstandard(data[:9]) + zstandard(data[9:])
 
 
-FORMS: dict[str, Callable[..., None]] = {
+FORMS = {
     "a.jsonl": write_jsonl,
     "a.jsonl.gz": lambda path, texts, field="text": write_jsonl(path, texts, field, gzip.compress),
     "a.jsonl.zst": lambda path, texts, field="text": write_jsonl(path, texts, field, in_two),

@@ -6,11 +6,32 @@ import json
 from pathlib import Path
 
 import numpy as np
-from made_stages import with_rows
+import torch
 
 from gpt1.base.files import sha256_file
-from gpt1.params.schema import Model
+from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
+from gpt1.tasks.definitions import TASKS
+
+ROOT = Path(__file__).parents[1]
+
+
+def paper():
+    """The paper's parameters."""
+    return validate(read_yaml(ROOT / "conf/paper.yaml"))
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def outputs(folder):
+    """The content of every file below a folder, by its path there."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
 
 
 def tiny_sizes(context=24, width=16, layers=2, heads=4, feed_forward=64, deviation=0.02):
@@ -29,19 +50,31 @@ def tiny_sizes(context=24, width=16, layers=2, heads=4, feed_forward=64, deviati
 
 VOCABULARY, CONTEXT, WORDS = 40, 16, 0.75
 START, DELIMITER, EXTRACT = VOCABULARY, VOCABULARY + 1, VOCABULARY + 2
-TASKS = {
-    "cola": ("glue", "single", 1, 2, "class", "matthews"),
-    "mrpc": ("glue", "sum", 2, 2, "class", "f1"),
-    "story_cloze": ("qa", "choose", 2, 2, "class", "accuracy"),
-    "stsb": ("glue", "sum", 2, 6, "score", "pearson"),
-}
+ABOUT = ("combine", "sequences", "outputs", "target", "metric")
+GROUPS = {"cola": "glue", "mrpc": "glue", "story_cloze": "qa", "stsb": "glue"}
+
+
+def with_rows(values, ablated=()):
+    """The values with the ablations on those tasks alone that are named, as ABLATION-TASK."""
+    ablations = {
+        name: row
+        | {
+            "tasks": {
+                task: about["group"]
+                for task, about in values["tasks"].items()
+                if f"{name}-{task}" in ablated
+            }
+        }
+        for name, row in values["ablations"].items()
+    }
+    return values | {"ablations": ablations}
 
 
 def write_params(folder, **changes):
     """The paper's parameters with tiny sizes and what `changes` says, by dotted names with __ for
     the dot; ablation__ABLATION-TASK names a row.
     """
-    values = read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")
+    values = read_yaml(ROOT / "conf/paper.yaml")
     tiny = {
         "model__context": CONTEXT,
         "model__width": 16,
@@ -71,7 +104,7 @@ def write_params(folder, **changes):
 
 def write_paper_params(folder, **sections):
     """The paper's parameters, with keys of sections laid over."""
-    values = read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")
+    values = read_yaml(ROOT / "conf/paper.yaml")
     for name, changed in sections.items():
         values[name] |= changed
     (folder / "params.yaml").write_text(json.dumps(values))
@@ -122,21 +155,20 @@ def write_shards(folder, book_tokens=300):
 
 
 def write_task(task, fingerprint="f" * 16, train=18):
-    group, combine, sequences, outputs, target, metric = TASKS[task]
-    folder = Path("data/encode", group, task)
+    about, folder = TASKS[task], Path("data/encode", GROUPS[task], task)
     folder.mkdir(parents=True)
     generator, splits = np.random.default_rng(1), {}
     for split, count in (("train", train), ("dev", 7), ("test", 5)):
         parts, labels = (
             [],
             generator.uniform(0, 5, count).astype(np.float32)
-            if target == "score"
+            if about.target == "score"
             else generator.integers(0, 2, count),
         )
         for label in labels:
-            for k in range(sequences):
+            for k in range(about.sequences):
                 word = (
-                    3 if (k == label if combine == "choose" else label > 0.5) else 7
+                    3 if (k == label if about.combine == "choose" else label > 0.5) else 7
                 )  # what gives the label away
                 parts.append(
                     [
@@ -168,12 +200,8 @@ def write_task(task, fingerprint="f" * 16, train=18):
             {
                 "task": task,
                 "kind": "classification",
-                "combine": combine,
-                "sequences": sequences,
-                "outputs": outputs,
-                "target": target,
+                **{key: getattr(about, key) for key in ABOUT},
                 "labels": ["0", "1"],
-                "metric": metric,
                 "vocabulary_size": VOCABULARY,
                 "vocabulary_fingerprint": fingerprint,
                 "selection_split": "dev",

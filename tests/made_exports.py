@@ -3,10 +3,7 @@
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -14,18 +11,14 @@ from pyarrow import parquet
 ROWS = {"train": 10, "dev": 6, "test": 4}
 HUB = {"train": "train", "dev": "validation", "test": "test"}
 PART = "{split}-{part:05d}-of-{parts:05d}.parquet"
-Row = tuple[str, int]  # its split, and its place there
-Columns = dict[str, list[Any]]
-Tables = Mapping[str, Columns]
-Classes = Mapping[str, Sequence[str]]
 
 
-def rows_of(split: str, start: int = 0, stop: int | None = None) -> list[Row]:
+def rows_of(split, start=0, stop=None):
     """The rows of a split, or some of them."""
     return [(split, number) for number in range(ROWS[split])][start:stop]
 
 
-def cell(row: Row, what: str, words: Sequence[object] = ()) -> Any:
+def cell(row, what, words=()):
     """What a row says. A text has all that the formats could trip over: quotes, commas, letters
     beyond ASCII, a no-break space.
     """
@@ -42,13 +35,13 @@ def cell(row: Row, what: str, words: Sequence[object] = ()) -> Any:
     return special.get(what, text)
 
 
-def columns_of(rows: Iterable[Row], columns: str, words: Sequence[object] = ()) -> Columns:
+def columns_of(rows, columns, words=()):
     """{column: values}; `columns`: a name=what of each, as "sentence1=a, sentence2=b"."""
     pairs = (column.split("=") for column in columns.split(", "))
     return {name: [cell(row, what, words) for row in rows] for name, what in pairs}
 
 
-def write_lines(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
+def write_lines(path, columns):
     """JSON lines, every other one in ASCII."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as file:
@@ -57,7 +50,7 @@ def write_lines(path: Path, columns: Mapping[str, Sequence[object]]) -> None:
             file.write(json.dumps(about, ensure_ascii=number % 2 == 0) + "\n")
 
 
-def table_of(columns: Columns, classes: Classes) -> pa.Table:
+def table_of(columns, classes):
     """A table with the metadata that `datasets` writes; scores are 32-bit, classes 64-bit, as
     there.
     """
@@ -72,13 +65,11 @@ def table_of(columns: Columns, classes: Classes) -> pa.Table:
     )
 
 
-def class_labels(classes: Classes) -> dict[str, Any]:
+def class_labels(classes):
     return {name: {"names": list(names), "_type": "ClassLabel"} for name, names in classes.items()}
 
 
-def as_parquet(
-    folder: Path, tables: Tables, classes: Classes, name: str = PART, parts: int = 1
-) -> None:
+def as_parquet(folder, tables, classes, name=PART, parts=1):
     """As in a clone from the hub."""
     for split, columns in tables.items():
         table = table_of(columns, classes)
@@ -89,13 +80,13 @@ def as_parquet(
             parquet.write_table(table.slice(part * size, size), path)
 
 
-def as_lines(folder: Path, tables: Tables, classes: Classes) -> None:
+def as_lines(folder, tables, classes):
     """JSON lines, which say nothing of what their integers mean."""
     for split, columns in tables.items():
         write_lines(folder / f"{split}.jsonl", columns)
 
 
-EXPORTS: dict[str, Callable[[Path, Tables, Classes], None]] = {
+EXPORTS = {
     "parquet": as_parquet,
     "parquet in parts": partial(as_parquet, name=f"data/{PART}", parts=3),
     "converted parquet": partial(

@@ -7,19 +7,12 @@ A form is a function that fills a folder. The first of a task is its original fo
 import csv
 import json
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections import namedtuple
 
 from made_exports import (
     EXPORTS,
     HUB,
     ROWS,
-    Classes,
-    Columns,
-    Row,
-    Tables,
     as_lines,
     as_parquet,
     columns_of,
@@ -27,63 +20,52 @@ from made_exports import (
     write_lines,
 )
 
-Write = Callable[[Path], None]
-Files = Mapping[str, Iterable[Row]]  # the rows of each file
+# one task's forms by name; the tables of its export, and their classes
+Made = namedtuple("Made", ("forms", "tables", "classes"))
 
 
-@dataclass(frozen=True)
-class Made:
-    """One task's forms by name; the tables of its export, and their classes."""
-
-    forms: dict[str, Write]
-    tables: Tables
-    classes: Classes
-
-
-def write_tsv(
-    path: Path, columns: Columns, header: bool = True, end: str = "\n", start: str = ""
-) -> None:
+def write_tsv(path, columns, header=True, end="\n", start=""):
     rows = [list(columns)] if header else []
     rows += [list(row) for row in zip(*columns.values(), strict=True)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes((start + "".join("\t".join(map(str, row)) + end for row in rows)).encode())
 
 
-def write_csv(path: Path, columns: Columns) -> None:
+def write_csv(path, columns):
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([list(columns), *zip(*columns.values(), strict=True)])
 
 
 def files(
-    write: Callable[..., None],
-    names: Files,
-    columns: str,
-    words: Sequence[object] = (),
-    **options: Any,
-) -> Write:
+    write,
+    names,
+    columns,
+    words=(),
+    **options,
+):
     """A form of files that have the same columns."""
 
-    def form(folder: Path) -> None:
+    def form(folder):
         for name, rows in names.items():
             write(folder / name, columns_of(rows, columns, words), **options)
 
     return form
 
 
-def each(pattern: str, splits: Iterable[str] = ROWS) -> Files:
+def each(pattern, splits=ROWS):
     """A file of each split."""
     return {pattern.format(split): rows_of(split) for split in splits}
 
 
-def all_of(*forms: Write) -> Write:
-    def form(folder: Path) -> None:
+def all_of(*forms):
+    def form(folder):
         for one in forms:
             one(folder)
 
     return form
 
 
-def hub(columns: str, words: Sequence[object], hidden: bool = False) -> dict[str, Columns]:
+def hub(columns, words, hidden=False):
     """The tables of an export; hidden labels of its test are -1."""
     tables = {HUB[split]: columns_of(rows_of(split), columns, words) for split in ROWS}
     if hidden:
@@ -91,7 +73,7 @@ def hub(columns: str, words: Sequence[object], hidden: bool = False) -> dict[str
     return tables
 
 
-def made(forms: dict[str, Write], tables: Tables, *names: str) -> Made:
+def made(forms, tables, *names):
     """The forms of a task, and every form of its export; `names` of its classes, where it has
     integers for labels.
     """
@@ -103,7 +85,7 @@ def made(forms: dict[str, Write], tables: Tables, *names: str) -> Made:
     return Made(forms | exports, tables, classes)
 
 
-def glue_files(columns: str, label: str, words: Sequence[object] = ()) -> Write:
+def glue_files(columns, label, words=()):
     """GLUE's .tsv with an index, and a test without labels."""
     train_and_dev = each("{}.tsv", ("train", "dev"))
     return all_of(
@@ -112,7 +94,7 @@ def glue_files(columns: str, label: str, words: Sequence[object] = ()) -> Write:
     )
 
 
-def glue(columns: str, label: str, words: Sequence[object], *names: str) -> Made:
+def glue(columns, label, words, *names):
     original = glue_files(columns, f"{label}=label", words)
     tables = hub(f"{columns}, label=label, idx=row", range(len(names)), hidden=True)
     return made({"original": original}, tables, *names)
@@ -124,12 +106,12 @@ SENTENCES = "sentence1=a, sentence2=b"
 SNLI_LINES = f"gold_label=label, {SENTENCES}, annotator_labels=options"
 
 
-def snli() -> Made:
+def snli():
     """With a row of no gold label in train: "-", and -1 in exports."""
     tables = hub(PAIR, range(3))
     tables["train"]["label"][3] = -1
 
-    def original(folder: Path) -> None:
+    def original(folder):
         files(write_lines, each("snli_1.0_{}.jsonl"), SNLI_LINES, NLI)(folder)
         path = folder / "snli_1.0_train.jsonl"
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -139,14 +121,14 @@ def snli() -> Made:
     return made({"original": original}, tables, *NLI)
 
 
-def mnli() -> Made:
+def mnli():
     """Two dev sets, here of the same rows; GLUE's diagnostic set (the test rows) beside the files,
     in a folder AX, and in an export.
     """
     labelled = {"train": "train", "dev_matched": "dev", "dev_mismatched": "dev"}
     rows = {name: rows_of(split) for name, split in labelled.items()}
 
-    def with_diagnostic(name: str) -> Write:
+    def with_diagnostic(name):
         hidden = dict.fromkeys(("test_matched.tsv", "test_mismatched.tsv", name), rows_of("test"))
         glue_files = {f"{name}.tsv": found for name, found in rows.items()}
         columns = f"index=row, {SENTENCES}"
@@ -176,14 +158,10 @@ def mnli() -> Made:
     return found
 
 
-def scitail() -> Made:
+def scitail():
     """Exports have words for labels, and one of the hub's four is snli_format."""
     words, own = ("entailment", "neutral"), ("entails", "neutral")
     tables = hub(PAIR, own)
-
-    def clone(folder: Path) -> None:
-        as_parquet(folder / "snli_format", hub(SNLI_LINES, words), {})
-        as_parquet(folder / "dgem_format", dict.fromkeys(tables, tables["test"]), {})
 
     tsv = each("SciTailV1.1/tsv_format/scitail_1.0_{}.tsv")
     forms = {
@@ -191,19 +169,18 @@ def scitail() -> Made:
         "snli_format": files(
             write_lines, each("snli_format/scitail_1.0_{}.txt"), SNLI_LINES, words
         ),
-        "clone of all formats": clone,
     }
     return made(forms, tables)
 
 
-def write_passage(path: Path, columns: Columns) -> None:
+def write_passage(path, columns):
     """One article, and lists of its questions, options, answers."""
     about = {name: found if name.endswith("s") else found[0] for name, found in columns.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(about))
 
 
-def race() -> Made:
+def race():
     """The rows of middle schools first; a passage a question. Forms with one level alone are in
     test_forms.py.
     """
@@ -220,7 +197,7 @@ def race() -> Made:
         for row in rows
     }
 
-    def apart(folder: Path) -> None:
+    def apart(folder):
         for level, splits in levels.items():
             tables = {
                 HUB[split]: columns_of(rows, columns, "ABCD") for split, rows in splits.items()
@@ -236,7 +213,7 @@ def race() -> Made:
     return made(forms, both)
 
 
-def story_cloze() -> Made:
+def story_cloze():
     """Train and dev are drawn of the validation stories; the 2018 set's test has no answers."""
     story = ", ".join(f"InputSentence{number}=sentence {number}" for number in range(1, 5))
     story = f"InputStoryid=row, {story}, RandomFifthSentenceQuiz1=a, RandomFifthSentenceQuiz2=b"
@@ -260,14 +237,14 @@ def story_cloze() -> Made:
     return made(forms, {split: columns_of(found, names, (1, 2)) for split, found in rows.items()})
 
 
-def mrpc() -> Made:
+def mrpc():
     """The original: Microsoft's test, and GLUE's train and dev of Microsoft's train. The hub has
     test labels too.
     """
     columns = "Quality=label, #1 ID=row, #2 ID=row, #1 String=a, #2 String=b"
     both = [*rows_of("train"), *rows_of("dev")]
 
-    def microsoft(train: str, test: str) -> Write:
+    def microsoft(train, test):
         names = {train: both, test: rows_of("test")}
         return files(write_tsv, names, columns, (0, 1), end="\r\n", start="\ufeff")
 
@@ -275,7 +252,7 @@ def mrpc() -> Made:
     of_glue = files(write_tsv, each("{}.tsv", ("train", "dev")), columns, (0, 1))
     extracted = "_2DEC3DBE877E4DB192D17C0256E90F1D", "_D7B391F9EAFF4B1B8BCE8F21B20B1B61"
 
-    def odd_end(folder: Path) -> None:
+    def odd_end(folder):
         with (folder / extracted[0]).open("ab") as file:
             file.write(b"\r\n\r\n")
 
@@ -290,7 +267,7 @@ def mrpc() -> Made:
     return made(forms, tables, "not_equivalent", "equivalent")
 
 
-def stsb() -> Made:
+def stsb():
     """Scores with as many decimals as the real ones have; GLUE's and the hub's test has none."""
     columns = "genre=a, file=b, year=row, old=row, score=score, a=a, b=b"
     tables = hub(f"{SENTENCES}, label=score", ())
@@ -304,7 +281,7 @@ def stsb() -> Made:
     return made(forms, tables)
 
 
-def cola() -> Made:
+def cola():
     """GLUE's train and dev have no header; the raw release has dev in two files, and no test."""
     columns = "source=row, label=label, mark=row, sentence=a"
     train_and_dev = each("{}.tsv", ("train", "dev"))
@@ -314,7 +291,7 @@ def cola() -> Made:
         "out_of_domain_dev": rows_of("dev", 4),
     }
 
-    def raw(folder: Path) -> None:
+    def raw(folder):
         with zipfile.ZipFile(folder / "cola_public_1.1.zip", "w") as archive:
             for name, rows in parts.items():
                 files(write_tsv, {"spare": rows}, columns, (0, 1), header=False)(folder)
@@ -330,7 +307,7 @@ def cola() -> Made:
 
 
 ENTAILMENT = ("entailment", "not_entailment")
-MADE: dict[str, Made] = {
+MADE = {
     "snli": snli(),
     "mnli": mnli(),
     "scitail": scitail(),

@@ -27,28 +27,7 @@ SIZES = Model(
     layer_norm_epsilon=1e-5,
 )
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'!-\"?;:()<>&_é$ς"
-MERGES = [
-    "t h",
-    "th e</w>",
-    "i n",
-    "in g</w>",
-    "a n",
-    "an d</w>",
-    "l a",
-    "m p</w>",
-    "la mp</w>",
-    "n 't</w>",
-    "' s</w>",
-    ". .",
-    ".. .</w>",
-    "o n",
-    "u n",
-    "k >",
-    "' t</w>",
-    "n ' t</w>",
-    "e r</w>",
-    "r e",
-]
+MERGES = "t h|th e</w>|i n|in g</w>|a n|an d</w>|l a|m p</w>|la mp</w>|n 't</w>|' s</w>|. .|.. .</w>|o n|u n|k >|' t</w>|n ' t</w>|e r</w>|r e"
 WORDS = [
     "The",
     "lamp",
@@ -99,7 +78,7 @@ WORDS = [
 def vocabulary():
     """Byte pairs of which each is made of pieces that are there."""
     pieces, merges = {*CHARACTERS, *(character + "</w>" for character in CHARACTERS)}, []
-    for merge in MERGES:
+    for merge in MERGES.split("|"):
         left, _, right = merge.partition(" ")
         if left in pieces and right in pieces:
             merges.append((left, right))
@@ -147,20 +126,10 @@ def authors_shapes(context, width, layers, inner, rows):
     """params_shapes.json as the authors wrote theirs: positions, tokens, twelve variables a block;
     matrices as 1x1 convolutions.
     """
-    block = [
-        [1, width, 3 * width],
-        [3 * width],
-        [1, width, width],
-        [width],
-        [width],
-        [width],
-        [1, width, inner],
-        [inner],
-        [1, inner, width],
-        [width],
-        [width],
-        [width],
-    ]
+    matrices = (width, 3 * width), (width, width), (width, inner), (inner, width)
+    qkv, projection, expand, contract = ([[1, *sizes], [sizes[1]]] for sizes in matrices)
+    norm = [[width], [width]]
+    block = [*qkv, *projection, *norm, *expand, *contract, *norm]
     return [[context, width], [rows, width], *(layers * block)]
 
 

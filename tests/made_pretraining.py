@@ -3,17 +3,14 @@
 import os
 import re
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from made_data import tiny_sizes
+from made_data import outputs, paper, tiny_sizes
 
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description
-from gpt1.params.schema import validate
-from gpt1.params.yaml import read_yaml
 from gpt1.train.launch import Machine
 from gpt1.train.pretraining import Corpus, PretrainingRun, pretrain
 
@@ -22,7 +19,7 @@ ROWS, BATCH, UPDATES, HELDOUT = 30, 6, 12, 5
 
 
 def made_recipe():
-    recipe = validate(read_yaml(Path(__file__).parents[1] / "conf/paper.yaml")).pretrain
+    recipe = paper().pretrain
     return recipe.model_copy(
         update={
             "batch_size": BATCH,
@@ -35,14 +32,6 @@ def made_recipe():
             "checkpoint_minutes": 60.0,
         }
     )
-
-
-def outputs(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(Path(folder).rglob("*"))
-        if path.is_file()
-    }
 
 
 class Run:

@@ -5,35 +5,20 @@ from labels and answers.
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
-from made_stages import with_rows
+from made_data import with_rows
 
 from gpt1.base.locks import locked
 from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
+from gpt1.tasks.definitions import TASKS
 from gpt1.tracking import live
 
 ROOT = Path(__file__).parents[1]
-OUTPUTS = {
-    "snli": 3,
-    "mnli": 3,
-    "qnli": 2,
-    "rte": 2,
-    "scitail": 2,
-    "race": 4,
-    "story_cloze": 2,
-    "mrpc": 2,
-    "qqp": 2,
-    "stsb": 6,
-    "sst2": 2,
-    "cola": 2,
-}
 
 
-def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any]) -> None:
+def write_params(tasks, seeds, **sections):
     """params.yaml: the paper's, with these tasks and seeds, and keys of sections laid over."""
     values = read_yaml(ROOT / "conf" / "paper.yaml")
     values["profile"] = "made_up"
@@ -46,7 +31,7 @@ def write_params(tasks: list[str], seeds: list[int], **sections: dict[str, Any])
     Path("params.yaml").write_text(json.dumps(with_rows(values, ablated)))
 
 
-def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def enter(folder, monkeypatch):
     """Work in a folder with params.yaml of one task and two seeds, as if nothing had been set of
     MLflow.
     """
@@ -56,19 +41,19 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_params(["rte"], [0, 1])
 
 
-def begin(fingerprint: str = "f1") -> live.Tracker:
+def begin(fingerprint="f1"):
     """The tracker of a pre-training."""
     return live.Tracker("pretrain", "transformer/seed-0", read_params(), fingerprint)
 
 
-def client() -> Any:
+def client():
     """MLflow's client of the database in this folder."""
     from mlflow import MlflowClient
 
     return MlflowClient(tracking_uri=f"sqlite:///{Path('mlflow.db').absolute()}")
 
 
-def empty_mlflow(temporary: pytest.TempPathFactory) -> Path:
+def empty_mlflow(temporary):
     """An empty database of MLflow's, which takes it seconds to make: one for all test processes, to
     be copied.
     """
@@ -85,16 +70,16 @@ def empty_mlflow(temporary: pytest.TempPathFactory) -> Path:
     return path
 
 
-def group(task: str) -> str:
+def group(task):
     return str(read_yaml(ROOT / "conf" / "paper.yaml")["tasks"][task]["group"])
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path, value):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value))
 
 
-def write_pretraining(points: int = 3) -> None:
+def write_pretraining(points=3):
     write_json(
         Path("data/shard/index.json"),
         {
@@ -126,7 +111,7 @@ def write_pretraining(points: int = 3) -> None:
     (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def logits(answers: list[int], outputs: int) -> np.ndarray:
+def logits(answers, outputs):
     """Logits whose largest entry is the answer."""
     table = np.full((len(answers), outputs), -20.0, np.float32)
     table[np.arange(len(answers)), answers] = 20.0
@@ -134,18 +119,18 @@ def logits(answers: list[int], outputs: int) -> np.ndarray:
 
 
 def write_task(
-    task: str,
-    labels: dict[str, list[float]],
-    answers: dict[int, dict[str, list[int]]],
-    subset: list[int] | None = None,
-    rows_read: int = 1000,
-    cluster: int = 1,
-) -> None:
+    task,
+    labels,
+    answers,
+    subset=None,
+    rows_read=1000,
+    cluster=1,
+):
     """Labels by split (test among them only where public) and, by seed, answers by
     "<split>/<weights>"; so many rows on end are a cluster.
     """
     encoded, finetuned = (Path("data", verb, group(task), task) for verb in ("encode", "finetune"))
-    splits: dict[str, Any] = {
+    splits = {
         split: {"examples": len(given), "labelled": True, "sha256": ""}
         for split, given in labels.items()
     }
@@ -157,7 +142,7 @@ def write_task(
         encoded / "task.json",
         {
             "task": task,
-            "outputs": OUTPUTS[task],
+            "outputs": TASKS[task].outputs,
             "target": target,
             "splits": splits,
             **({"subsets": ["middle", "high"]} if subset else {}),
@@ -177,7 +162,7 @@ def write_task(
         folder.mkdir(parents=True, exist_ok=True)
         np.savez(
             folder / "logits.npz",
-            **{name: logits(row, OUTPUTS[task]) for name, row in given_answers.items()},
+            **{name: logits(row, TASKS[task].outputs) for name, row in given_answers.items()},
         )
         lines = [
             {"update": 10, "tokens": 700, "loss": 1.5, "task_loss": 1.0, "lm_loss": 1.0},
@@ -189,15 +174,15 @@ def write_task(
         )
 
 
-def write_baseline(task: str, system: str, answers: dict[str, list[int]]) -> None:
+def write_baseline(task, system, answers):
     """Answers of a baseline to a task by "<split>/<weights>", as the stage writes them."""
     folder = Path("data/baselines", task, system, "seed-0")
     folder.mkdir(parents=True)
-    arrays = {name: logits(row, OUTPUTS[task]) for name, row in answers.items()}
+    arrays = {name: logits(row, TASKS[task].outputs) for name, row in answers.items()}
     np.savez(folder / "logits.npz", allow_pickle=False, **arrays)
 
 
-def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> None:
+def simple(task, right, of, seeds=(0,)):
     """A two-class task whose dev labels alternate, with the first `right` rows answered rightly at
     the last update, two fewer for each further seed.
     """
@@ -209,15 +194,12 @@ def simple(task: str, right: int, of: int, seeds: tuple[int, ...] = (0,)) -> Non
     write_task(task, {"dev": given}, results)
 
 
-GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
-
-
-def ablation_rows(ablations: tuple[str, ...], tasks: tuple[str, ...]) -> dict[str, None]:
+def ablation_rows(ablations, tasks):
     """ABLATION-TASK of every ablation on every task."""
     return dict.fromkeys(f"{ablation}-{task}" for ablation in ablations for task in tasks)
 
 
-def write_lstms() -> None:
+def write_lstms():
     for network, total in (("lstm", 1_234_567), ("lstm_equal", 4_600_000)):
         write_json(
             Path("data/pretrain", network, "seed-0", "summary.json"),
@@ -231,7 +213,7 @@ def write_lstms() -> None:
         )
 
 
-def drawn_logits(labels: np.ndarray, outputs: int, skill: float, seed: int) -> np.ndarray:
+def drawn_logits(labels, outputs, skill, seed):
     """Normal logits [n, outputs], those of the labels higher by `skill`; a label between two
     classes counts for both.
     """
@@ -243,12 +225,12 @@ def drawn_logits(labels: np.ndarray, outputs: int, skill: float, seed: int) -> n
 
 
 def write_plot(
-    tasks: tuple[str, ...],
-    skills: dict[str, float],
-    seeds: tuple[int, ...],
-    rows: int,
-    cluster: int = 1,
-) -> None:
+    tasks,
+    skills,
+    seeds,
+    rows,
+    cluster=1,
+):
     """Labels of tasks, and for each system (full, or an ablation of params.yaml) logits drawn with
     its skill.
     """
@@ -258,7 +240,7 @@ def write_plot(
         labels = {
             split: np.round(generator.uniform(0, 5, rows), 1).astype(np.float32)
             if task == "stsb"
-            else generator.integers(OUTPUTS[task], size=rows)
+            else generator.integers(TASKS[task].outputs, size=rows)
             for split in splits
         }
         given_labels = {split: given.tolist() for split, given in labels.items()}
@@ -272,7 +254,10 @@ def write_plot(
             for seed in seeds:
                 made = {
                     f"{split}/{weights}": drawn_logits(
-                        given, OUTPUTS[task], skill, 97 * place + 2 * seed + len(split) + number
+                        given,
+                        TASKS[task].outputs,
+                        skill,
+                        97 * place + 2 * seed + len(split) + number,
                     )
                     for split, given in labels.items()
                     for number, weights in enumerate(("last", "best"))

@@ -5,14 +5,12 @@ test_finds.py reads them damaged. A read ends well, or with an error of `expecte
 """
 
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections import namedtuple
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
 
 import made_data
 import made_forms
@@ -49,29 +47,12 @@ SENTENCES = (
 )
 
 
-class Surface(NamedTuple):
-    """`write` puts valid files into the current folder, `read` reads them there; `expected`: what
-    else may end it.
-    """
-
-    name: str
-    write: Callable[[], None]
-    read: Callable[[], object]
-    expected: tuple[type[Exception], ...] = ()
+# `write` puts valid files into the current folder, `read` reads them there; `expected`: what else
+# may end it
+Surface = namedtuple("Surface", "name write read expected", defaults=[()])
 
 
-@contextmanager
-def inside(folder: Path) -> Iterator[None]:
-    """Within, `folder` is the current one."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
-def outcome(surface: Surface) -> str:
+def outcome(surface):
     """Read in the current folder: "result", or the one line that a person sees. Raises whatever
     else comes of it.
     """
@@ -84,34 +65,34 @@ def outcome(surface: Surface) -> str:
     return "result"
 
 
-def put(name: str, content: str | bytes | dict[str, Any] | list[Any]) -> None:
+def put(name, content):
     """Write a file under the current folder."""
     text = json.dumps(content) if isinstance(content, dict | list) else content
     made_data.put_files("", {name: text})
 
 
 @cache
-def vocabulary() -> Any:
+def vocabulary():
     """One for all: spaCy takes a second to load."""
     return made_models.vocabulary()
 
 
-def encode(text: str) -> None:
+def encode(text):
     """What every text goes through: ftfy, standardisation, spaCy, byte pairs."""
     vocabulary().decode(vocabulary().encode(text))
 
 
-def write_params() -> None:
+def write_params():
     made_data.write_params(Path())
     write_yaml(Path("params.yaml"), read_yaml(Path("params.yaml")), "")
 
 
-def write_conf() -> None:
+def write_conf():
     for name in ("paper", "town", "demo", "small"):
         put(f"conf/{name}.yaml", (ROOT / f"conf/{name}.yaml").read_bytes())
 
 
-def write_archive(kind: str) -> None:
+def write_archive(kind):
     rows = "".join(f"gj04\t{row % 2}\t\t{SENTENCES[row % 3]}\n" for row in range(6))
     files = {"train.tsv": rows, "dev.tsv": rows, "original/readme": "read me"}
     with TemporaryDirectory() as folder:
@@ -119,24 +100,23 @@ def write_archive(kind: str) -> None:
         shutil.make_archive("cola", kind, folder)
 
 
-def read_archive(name: str) -> None:
+def read_archive(name):
     unpack(Path(name), Path("spare/cola"), 2_000_000)
     find_files(TASKS["cola"].source, Path("spare/cola"))
 
 
-def write_task(name: str, form: str = "original") -> None:
+def write_task(name, form="original"):
     """A task's files in a form of those that are made up."""
     Path("raw").mkdir()
     made_forms.MADE[name].forms[form](Path("raw"))
 
 
 @cache
-def task_rows() -> Any:
-    with inside(ROOT):
-        return validate(compose("paper", [])).tasks
+def task_rows():
+    return made_data.paper().tasks
 
 
-def read_task(name: str) -> None:
+def read_task(name):
     task, acquired, row = TASKS[name], Path("acquired"), task_rows()[name]
     for file, place in (find_files(task.source, Path("raw")) or {}).items():
         copy(task.source, file, place, acquired / file)
@@ -152,21 +132,21 @@ def read_task(name: str) -> None:
                 encode(text)
 
 
-def write_text() -> None:
+def write_text():
     put("text.txt", "\n".join(SENTENCES) * 3)
 
 
-def read_text() -> None:
+def read_text():
     encode(Path("text.txt").read_bytes().decode("utf-8", "replace"))
 
 
-def read_vocabulary() -> None:
+def read_vocabulary():
     found = Vocabulary.load(Path())
     for text in SENTENCES:
         found.decode(found.encode_words(text.lower().split()))
 
 
-def read_shards() -> None:
+def read_shards():
     shards = Shards.open(Path("shard"))
     for split in ("train", "heldout"):
         windows = shards.windows(split, shards.starts(split, 0, 1, 4, 16), 16)
@@ -175,7 +155,7 @@ def read_shards() -> None:
     shards.heldout_windows(5, 16)
 
 
-def write_npz() -> None:
+def write_npz():
     made_data.write_task("mrpc")
     np.savez(
         "prompts.npz",
@@ -186,24 +166,13 @@ def write_npz() -> None:
     )
 
 
-def read_npz() -> None:
+def read_npz():
     examples = read_examples(Path("data/encode/glue/mrpc/train.npz"), 2)
     pad(examples, np.arange(min(3, len(examples))))
     read_prompts(Path("prompts.npz"))
 
 
-def write_rows() -> None:
-    put("sst2.csv", "first,label\n" + "".join(f'"{text}",1\n' for text in SENTENCES[:3]))
-    put("race.jsonl", {"first": "a", "second": "b", "choices": ["a", "b", "c", "d"]})
-
-
-def read_rows() -> None:
-    for name in ("sst2.csv", "race.jsonl"):
-        for example in read_file(Path(name), TASKS[Path(name).stem]).examples.values():
-            encode(example.context[0])
-
-
-def task_surface(task: str, form: str = "original") -> Surface:
+def task_surface(task, form="original"):
     name = f"task {task}" if form == "original" else f"export {form}"
     return Surface(name, partial(write_task, task, form), partial(read_task, task))
 
@@ -220,5 +189,4 @@ SURFACES = (
     Surface("vocabulary", lambda: vocabulary().save(Path(), {}), read_vocabulary),
     Surface("shards", lambda: made_data.write_shards(Path("shard")), read_shards),
     Surface("npz", write_npz, read_npz),
-    Surface("rows", write_rows, read_rows),
 )

@@ -13,7 +13,7 @@ from gpt1.corpus.files import list_corpus
 from gpt1.corpus.inspection import inspect, read_book, refuse_binary
 
 
-def write_corpus() -> None:
+def write_corpus():
     rows = [f"{SENTENCES[number % 3]} Chapter {number}." for number in range(12)]
     text = "\n".join(rows)
     put("books/a.txt", f"{HEADER}{text}\n{FOOTER}")
@@ -24,7 +24,7 @@ def write_corpus() -> None:
         FORMS[f"a.{name.partition('.')[2]}"](Path("books", name), rows)
 
 
-def read_corpus() -> None:
+def read_corpus():
     cleaner = vocabulary()._cleaner
     files = list_corpus(Path("books"))
     books = {file: inspect(file) for file in files if file.form == "text"}

@@ -13,15 +13,12 @@ import made_answers
 import made_data
 import made_models
 import made_results
-import pandas as pd
 import torch
 from made_surfaces import BROKEN, SENTENCES, Surface, put, task_rows, vocabulary, write_params
 from safetensors.torch import load_file
 
-import gpt1.results
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
-from gpt1.commands.table import table
 from gpt1.exchange.authors import read_authors
 from gpt1.exchange.card import facts_about
 from gpt1.exchange.incoming import read_checkpoint, write_import
@@ -34,39 +31,38 @@ from gpt1.params.schema import read_params
 from gpt1.results.curves import curves_of
 from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.provenance import facts, sources
-from gpt1.results.runs import RUN, SHIPPED
 from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.rows import Example
 from gpt1.tracking.results import finished_trainings, read_training
 from gpt1.train.checkpoint import Position, is_finished, newest_checkpoint, write_checkpoint
 
 
-def write_task_model() -> None:
+def write_task_model():
     made_answers.write_models(Path(), "cola")
     Path("data/finetune/glue/cola/seed-1/weights.safetensors").rename("weights.safetensors")
     shutil.rmtree("data/finetune")
 
 
-def read_task_model() -> None:
+def read_task_model():
     saved.load_model(Path("weights.safetensors"), Path("data/bpe")).answer(Example((SENTENCES[0],)))
 
 
-def write_authors() -> None:
+def write_authors():
     words = vocabulary()
     shapes = made_models.authors_shapes(made_models.SIZES.context, 64, 1, 64, words.size)
     made_models.write_authors(Path("authors"), shapes, words)
 
 
-def imported(checkpoint: object) -> None:
+def imported(checkpoint):
     shutil.rmtree("imported", ignore_errors=True)
-    write_import(checkpoint, Path("imported"))  # type: ignore[arg-type]
+    write_import(checkpoint, Path("imported"))
 
 
-def read_folder() -> None:
+def read_folder():
     imported(read_checkpoint(Path("folder")))
 
 
-def write_folder(pickled: bool) -> None:
+def write_folder(pickled):
     """As Hugging Face's transformers have a model."""
     with TemporaryDirectory() as model:
         made_models.saved_model(Path(model))
@@ -76,7 +72,7 @@ def write_folder(pickled: bool) -> None:
         Path("folder/model.safetensors").unlink()
 
 
-def write_state() -> None:
+def write_state():
     tensors = {"tokens": torch.arange(12.0).reshape(3, 4), "blocks.0.bias": torch.zeros(4)}
     Path("state").mkdir()
     for update in (10, 20):
@@ -85,18 +81,18 @@ def write_state() -> None:
     put("state/seed-0/state.json", {"code": "0" * 64})
 
 
-def read_state() -> None:
+def read_state():
     if found := newest_checkpoint(Path("state"), "0" * 64, accept=False):
         for name in ("weights", "adam"):
             read_tensors(found.folder / f"{name}.safetensors")
     is_finished(Path("state/seed-0"), "0" * 64, accept=False)
 
 
-def add(name: str, **more: object) -> None:
+def add(name, **more):
     put(name, read_json(Path(name)) | more)
 
 
-def write_results() -> None:
+def write_results():
     made_results.write_params(["rte", "stsb"], [0, 1])
     made_results.write_pretraining()
     for task, labels in (("rte", [0, 1, 1, 0, 1, 0]), ("stsb", [0.5, 1.0, 2.0, 3.0, 4.5, 5.0])):
@@ -123,64 +119,42 @@ def write_results() -> None:
     put("data/acquire/tasks/rte/manifest.json", manifest)
 
 
-def read_results() -> None:
+def read_results():
     params = read_params()
     predictions_of(params, "table2"), sources_of(params), curves_of(params)
 
 
-def read_record() -> None:
+def read_record():
     facts_about(Path("data/pretrain/transformer/seed-0/weights.safetensors"), None)
     for training in finished_trainings(read_params()):
         read_training(*training)
 
 
-def write_finished() -> None:
+def write_finished():
     write_params()
     made_data.write_task("cola")
     for seed, score in enumerate((0.5, 0.7)):
         put(f"data/finetune/glue/cola/seed-{seed}/summary.json", {"best_dev_score": score})
 
 
-def read_finetuned_task() -> None:
+def read_finetuned_task():
     assert task_rows()
     finetuned_task(read_params(), "cola").best()
     chosen_task(Path("cola"), None)
 
 
-def write_served() -> None:
+def write_served():
     first, second, _ = SENTENCES
     whole = {"first": first, "second": second, "choices": ["a", "b", "c", "d"]}
     put("rows.json", [whole, {"first": "x"}])
 
 
-def read_served() -> None:
+def read_served():
     rows = read_json(Path("rows.json"))
     for task in ("race", "sst2", "stsb"):
         for row in rows if isinstance(rows, list) else [rows]:
             with suppress(UserError):
                 vocabulary().encode(saved.example_of(TASKS[task], row, "a row").context[0])
-
-
-def write_packed() -> None:
-    shipped, report = SHIPPED / "town", "data/report"
-    for name in ("table3", "claims"):
-        shutil.copytree(shipped / report / name, Path("run", report, name))
-    shutil.copy(shipped / RUN, "run")
-    scored = pd.read_parquet(shipped / report / "predictions/predictions.parquet")
-    scored.head(20).to_parquet(f"run/{report}/table3/predictions.parquet")
-
-
-def read_packed() -> None:
-    ways = [
-        partial(table, "table3", run="run"),
-        partial(table, "claims", run="run", format_="json"),
-        partial(table, run="run"),
-        partial(table, "table3", run="run", against="run"),
-        partial(gpt1.results.load, "run"),
-    ]
-    for way in ways:
-        with suppress(UserError):
-            way()
 
 
 SURFACES_OF_RUNS = (
@@ -198,6 +172,5 @@ SURFACES_OF_RUNS = (
     Surface("record", write_results, read_record, BROKEN),
     Surface("page", write_results, lambda: (sources(), facts()), BROKEN),
     Surface("finished", write_finished, read_finetuned_task),
-    Surface("packed run", write_packed, read_packed),
     Surface("served rows", write_served, read_served, (ValueError,)),
 )

@@ -10,11 +10,10 @@ compare with such a one to the bit.
 """
 
 import warnings
-from collections.abc import Callable
 
 import pytest
 
-SHAPES: dict[str, Callable[..., tuple[int, ...]]] = {
+SHAPES = {
     "mm": lambda one, other: (one.shape[0], other.shape[1]),
     "addmm": lambda _, one, other: (one.shape[0], other.shape[1]),
     "bmm": lambda one, other: (one.shape[0], one.shape[1], other.shape[2]),

@@ -8,12 +8,12 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "gpt1").rglob("*.py"))
 
 
-def relative(path: Path) -> str:
+def relative(path):
     return path.relative_to(ROOT).as_posix()
 
 
 @cache
-def imports(path: Path) -> set[str]:
+def imports(path):
     """Every module that a file imports, inside functions too; `from gpt1.a import b` counts as
     gpt1.a.b where that is a module.
     """
@@ -35,7 +35,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def module_file(name: str) -> Path | None:
+def module_file(name):
     """The file of one of our modules or packages, or None."""
     base = ROOT.joinpath(*name.split("."))
     ours = name.startswith(("gpt1.", "flows."))
@@ -49,7 +49,7 @@ def module_file(name: str) -> Path | None:
     )
 
 
-def closure(start: Path) -> set[Path]:
+def closure(start):
     """Every file of ours that importing `start` can bring in."""
     seen, waiting = set(), [start]
     while waiting:

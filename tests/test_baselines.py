@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_stages import with_rows
+from made_data import outputs, with_rows
 
-from gpt1.base.files import read_arrays, read_json, sha256_file
+from gpt1.base.files import read_arrays, read_json
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.yaml import read_yaml
 from gpt1.stages import baselines, encode
@@ -135,14 +135,6 @@ def write_run(folder):
         (folder / "data/acquire/tasks/story_cloze" / name).write_text("".join(lines))
 
 
-def outputs(folder):
-    return {
-        path.relative_to(folder).as_posix(): sha256_file(path)
-        for path in sorted((folder / "data/baselines").rglob("*"))
-        if path.is_file()
-    }
-
-
 def test_from_tasks_to_logits_twice_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path)
@@ -151,7 +143,7 @@ def test_from_tasks_to_logits_twice_the_same_bytes(tmp_path, monkeypatch):
     made = []
     for _ in range(2):
         baselines.main()
-        made.append(outputs(tmp_path))
+        made.append(outputs("data/baselines"))
     assert made[0] == made[1]
     for name, group in (("snli", "nli"), ("stsb", "glue"), ("story_cloze", "qa")):
         encoded = Path("data/encode", group, name)

@@ -36,15 +36,6 @@ def test_every_size_is_composed():
     assert said.splitlines() == ["117m 8 12", "4m 8 4", "1m 8 4", "tiny 8 2"]
 
 
-@pytest.mark.slow
-def test_a_part_without_a_gpu_or_without_time_is_a_line_and_the_next_goes_on(tmp_path):
-    found = gpu(tmp_path / "gpu.md", "--parts", "memory", "speed", CUDA_VISIBLE_DEVICES="")
-    assert list(found) == ["memory", "speed"]
-    assert all("| **FAILED** | status 1 torch " in text for text in found.values())
-    late = gpu(tmp_path / "gpu.md", "--minutes", "0.01", "--parts", "speed", GPT1_DEVICE="cpu")
-    assert "| **FAILED** | no end within 0 s |" in late["speed"]
-
-
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_the_parts_for_a_gpu_on_a_cpu(tmp_path):

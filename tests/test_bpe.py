@@ -59,7 +59,7 @@ def assert_greedy(merges, words):
     it.
     """
     for step, merge in enumerate(merges):
-        ranks, pairs = ranks_of(merges[:step]), Counter[tuple[str, str]]()
+        ranks, pairs = ranks_of(merges[:step]), Counter()
         for word, count in words.items():
             for pair in pairwise(slow_pieces(word, ranks)):
                 pairs[pair] += count

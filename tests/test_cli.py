@@ -14,9 +14,8 @@ import pytest
 from typer.main import get_command
 
 from gpt1.base import errors
-from gpt1.base.errors import UserError, perhaps
+from gpt1.base.errors import perhaps
 from gpt1.cli import COMMANDS, ENDING, app, main
-from gpt1.params.profile import compose
 
 NAMES = [name.rstrip("_") for name in COMMANDS]
 EXAMPLE = re.compile(
@@ -57,16 +56,6 @@ def test_every_example_of_a_command_is_understood():
                 words = words[: words.index("<")]
             with command.make_context(words[0], list(words[1:])) as context:
                 assert not context.args, f"gpt1 {shlex.join(words)}: {context.args} is left over"
-
-
-def test_help_says_what_a_command_and_each_of_its_options_is_for():
-    for name in NAMES:
-        command = load(name)
-        assert command.help
-        for parameter in command.params:
-            assert parameter.name == "help" or parameter.help, (
-                f"gpt1 {name}: {parameter.name} has no help"
-            )
 
 
 def test_the_page_of_the_command_line_is_as_the_commands_are(tmp_path):
@@ -147,10 +136,10 @@ def test_a_command_line_that_cannot_be_understood_is_one_line(monkeypatch, capsy
         )
 
 
-def test_a_shell_completes_commands_and_options():
-    commands = gpt1(_GPT1_COMPLETE="complete_bash", COMP_WORDS="gpt1 est", COMP_CWORD="1")
-    options = gpt1(_GPT1_COMPLETE="complete_bash", COMP_WORDS="gpt1 table --ag", COMP_CWORD="2")
-    assert (commands.stdout.split(), options.stdout.split()) == (["estimate"], ["--against"])
+def test_a_wrong_name_is_met_with_the_one_that_was_meant():
+    assert perhaps("colla", ["cola", "rte"]) == "; did you mean cola?"
+    assert perhaps("xyz", ["cola", "rte"]) == ""
+    assert perhaps("lr", ["lambda_lm", "learning_rate"], "a.") == "; did you mean a.learning_rate?"
 
 
 def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
@@ -200,12 +189,3 @@ def test_what_a_terminal_cannot_encode_is_escaped():
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert rb"\xb1" in done.stdout
-
-
-def test_a_wrong_name_is_met_with_the_one_that_was_meant(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[1])
-    assert perhaps("colla", ["cola", "rte"]) == "; did you mean cola?"
-    assert perhaps("xyz", ["cola", "rte"]) == ""
-    assert perhaps("lr", ["lambda_lm", "learning_rate"], "a.") == "; did you mean a.learning_rate?"
-    with pytest.raises(UserError, match=r"'smal'.*demo, evening, official, paper, small"):
-        compose("smal", [])

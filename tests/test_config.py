@@ -71,6 +71,15 @@ def test_a_wrong_value_is_one_line(dotted, value, line):
     assert "\n" not in str(caught.value)
 
 
+def test_no_key_has_a_default():
+    """It would decide what the file does not say, where DVC does not look."""
+    for section, values in PAPER.items():
+        if isinstance(values, dict) and not all(isinstance(one, dict) for one in values.values()):
+            for key in values:
+                with pytest.raises(UserError, match=f"{section}.{key} is missing"):
+                    validate(changed(f"{section}.{key}", None))
+
+
 def with_ablation(finetune, network="transformer"):
     return changed(
         "ablations.mine", {"network": network, "finetune": finetune, "tasks": {"cola": "glue"}}

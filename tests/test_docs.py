@@ -8,12 +8,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
 
 import pytest
-from pydantic import BaseModel
 
-from gpt1.params.schema import Params
+from gpt1.params.yaml import read_yaml
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
@@ -24,6 +22,9 @@ OF_A_PROCESS = {
     "GPT1_MLFLOW_URL",
     "GPT1_SERVICE",
 }  # set by us for our own children
+
+
+SUFFIXES = [".md", ".py", ".csv", ".svg", ".json", ".safetensors", ".html", ".npz"]
 
 
 def code_files():
@@ -58,18 +59,14 @@ def test_every_setting_is_explained_and_every_explained_one_is_used():
 
 
 def test_every_parameter_that_is_named_is_one():
-    known, sections = set(known_keys(Params)), "|".join(Params.model_fields)
-    rows = {key for key in known if ".*." in key}
+    params = read_yaml(ROOT / "params.yaml")
     for page, text in TEXTS.items():
-        for name in re.findall(rf"`((?:{sections})(?:\.\w+)+)`", text):
-            section, _, *rest = name.split(".")
-            plain = name in known or name.endswith(
-                (".md", ".py", ".csv", ".svg", ".json", ".safetensors", ".html", ".npz")
-            )
-            assert plain or (
-                any(key.startswith(f"{section}.*.") for key in rows)
-                and (not rest or f"{section}.*.{rest[0]}" in rows)
-            ), f"{page} names {name}: no such parameter"
+        for name in re.findall(rf"`((?:{'|'.join(params)})(?:\.\w+)+)`", text):
+            inside = params
+            for key in name.split(".") if f".{name.rpartition('.')[2]}" not in SUFFIXES else ():
+                rows = [row for row in inside.values() if isinstance(row, dict)]
+                assert key in inside or rows, f"{page} names {name}: no such parameter"
+                inside = inside[key] if key in inside else rows[0]
 
 
 def test_every_command_and_option_that_is_shown_is_there():
@@ -107,20 +104,15 @@ def test_tables_in_the_pages_are_what_the_code_says_now(monkeypatch):
     assert found.keys() == made.MADE.keys(), "each table stands in one page"
 
 
-def known_keys(model):
-    """Every dotted name below a model; rows of a mapping stand as `*`."""
-    names = []
-    for name, field in model.model_fields.items():
-        names.append(name)
-        for inner in (field.annotation, *get_args(field.annotation)):
-            if isinstance(inner, type) and issubclass(inner, BaseModel):
-                prefix = name if inner is field.annotation else f"{name}.*"
-                names.extend(f"{prefix}.{key}" for key in known_keys(inner))
-    return names
+def test_every_link_and_path_leads_to_a_file():
+    for page, text in TEXTS.items():
+        for path in re.findall(r"\]\((?!https?:|mailto:)([^)#\s]+)", text):
+            assert (ROOT / page).parent.joinpath(path).exists(), f"{page} leads to {path}"
+        for path in re.findall(r"`((?:gpt1|tests|conf|benchmarks)/[a-z\d_/.]+)`", text):
+            assert (ROOT / path).exists(), f"{page} names {path}, which is not there"
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.long
 def test_the_pages_build_without_a_warning_and_fetch_nothing_from_elsewhere(tmp_path):
     """With --strict a dead link, a missing anchor and a name of no object are errors."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from made_corpora import FOOTER, FORMS, HEADER
 from made_data import put_files
-from test_stages_text import STAGES, outputs, run_here, sentence, write_params
+from test_stages_text import STAGES, outputs_of, run_here, sentence, write_params
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
@@ -41,7 +41,7 @@ def mixed_corpus(folder):
     (source / "packed.txt.gz").write_bytes(gzip.compress(packed["packed.txt"][0].encode()))
     many = {}
     for name in ("a.jsonl.zst", "b.parquet", "c.jsonl"):
-        texts: list[str | None] = [say(generator.randint(1, 3)) for _ in range(150)]
+        texts = [say(generator.randint(1, 3)) for _ in range(150)]
         texts[7] = ""
         texts[11] = say(60)
         texts[12] = f"{HEADER}{texts[12]}\n{FOOTER}"
@@ -87,12 +87,12 @@ def test_any_number_of_tasks_gives_the_same_files(mixed, tmp_path, monkeypatch):
     for tasks in ("1", "3"):
         monkeypatch.setenv("GPT1_TEXT_TASKS", tasks)
         run_stages(tmp_path, monkeypatch)
-        found.append(outputs(tmp_path))
+        found.append(outputs_of(tmp_path))
         assert not [*tmp_path.glob("data/checkpoints/text/*")]
     assert found[0] == found[1]
 
 
-def test_documents_are_counted(mixed, cleaner):
+def test_documents_are_counted(mixed):
     folder, texts = mixed
     counts = read_json(folder / "data/clean/counts.json")
     assert list(counts["books"]) == sorted(name for name in texts if name.endswith(".txt"))
@@ -104,10 +104,6 @@ def test_documents_are_counted(mixed, cleaner):
         row["words"] for kind in ("books", "documents") for row in counts[kind].values()
     )
     assert list(counts["documents"]) == ["a.jsonl", "b.parquet", "c.jsonl"]
-    for name in counts["documents"]:
-        written = (folder / "data/clean/documents" / name).read_text(encoding="utf-8")
-        expected = [" ".join(cleaner.words(text)) for text in texts[name]]
-        assert [document.strip(" ") for document in written.split(DOCUMENT_END)] == [*expected, ""]
 
 
 def test_documents_reach_their_split_by_their_names_alone(mixed, cleaner):
@@ -115,8 +111,8 @@ def test_documents_reach_their_split_by_their_names_alone(mixed, cleaner):
     hold_out = HoldOut(0, 0.3)
     vocabulary, opened = Vocabulary.load(folder / "data/bpe"), Shards.open(folder / "data/shard")
     line_end = vocabulary.encode_words(["\n"])
-    expected: dict[str, list[int]] = {"train": [], "heldout": []}
-    units = Counter[str]()
+    expected = {"train": [], "heldout": []}
+    units = Counter()
     for name, of_file in sorted(texts.items()):
         several, short_before = len(of_file) > 1, dict.fromkeys(expected, False)
         for row, text in enumerate(of_file):

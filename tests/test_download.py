@@ -22,7 +22,7 @@ from gpt1.exchange import authors
 from gpt1.params.data import compose_profile, download_sources
 from gpt1.params.profile import requested
 from gpt1.params.schema import read_params
-from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, HubFiles, book_files
+from gpt1.sources.addresses import DOWNLOADS, book_files
 from gpt1.sources.definitions import SOURCES
 from gpt1.sources.find import find_files
 from gpt1.stages import acquire, check
@@ -131,9 +131,6 @@ def test_from_an_empty_home_to_official_files(checkout, hub):
     assert "was damaged in the Hub's cache, and is removed there" in said
     profile(hub, "small", "--download", "rte")
     assert link.read_bytes() == whole, "it came anew"
-    assert "stsb did not come (OSError: HF_HUB_OFFLINE is set)" in profile(
-        hub, "small", "--download", "stsb", HF_HUB_OFFLINE="1", status=75
-    )
 
 
 @pytest.mark.slow
@@ -149,27 +146,28 @@ def test_terms_are_shown_and_accepted_by_name(checkout, hub):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "cut", "line"),
+    ("words", "cut", "lines"),
     [
-        ("--download qnli", None, "qnli did not come (FileNotFoundError: datasets/nyu-mll/glue@"),
         (
-            "--download snli",
+            f"--download qnli,snli,scitail --books pg19@{'f' * 40}",
             None,
-            "/plain_text/* (repository not found)); by hand: hf download stanfordnlp/snli",
+            [
+                "qnli did not come (FileNotFoundError: datasets/nyu-mll/glue@",
+                "/plain_text/* (repository not found)); by hand: hf download stanfordnlp/snli",
+                "(revision not found)); by hand: hf download emozilla/",
+                "scitail did not come (OSError: expected the checksum",
+            ],
         ),
-        ("--books pg19@" + "f" * 40, None, "(revision not found)); by hand: hf download emozilla/"),
-        ("--download cola", 900, "cola did not come (RemoteProtocolError: peer closed connection"),
-        ("--download stsb", 90, "stsb did not come (ChunkedEncodingError"),
-        ("--download scitail", None, "scitail did not come (OSError: expected the checksum"),
+        ("--download cola", 900, ["cola did not come (RemoteProtocolError: peer closed"]),
+        ("--download stsb", 90, ["stsb did not come (ChunkedEncodingError"]),
     ],
 )
-def test_a_download_in_vain_is_one_line(checkout, hub, words, cut, line):
+def test_a_download_in_vain_is_one_line(checkout, hub, words, cut, lines):
     hub.cut = cut
     said = profile(hub, "small", *words.split(), status=75)
-    assert line in said
-    name = words.split()[1].partition("@")[0].replace("pg19", "books")
-    last = said.splitlines()[-1]
-    assert last.startswith(f"error: did not come: {name}; run the same command again, or go on")
+    for line in lines:
+        assert line in said
+    assert said.splitlines()[-1].startswith("error: did not come: ")
     assert not Path("params.yaml").exists()
     assert not [path for path in Path("data/raw").glob("*") if path.is_dir()]
 
@@ -200,10 +198,6 @@ def test_as_many_books_as_are_read_once():
     }
     assert counts == {0: 1, 1.8e7: 1, 6.6e8: 7}, "of 23 files of some 104 million tokens"
     assert book_files("pg19", "main", float("inf")).patterns == ("data/train-*",)
-    assert {book_files(name, "main", 1e12).title for name in BOOK_SETS} == {
-        "PG-19",
-        "BookCorpusOpen",
-    }
 
 
 @pytest.mark.parametrize(
@@ -254,9 +248,3 @@ def test_every_origin_is_of_a_source_and_whole():
     assert {"story_cloze"} == {*TASKS} - {*DOWNLOADS}
     official = {authors.SHAPES, *authors.ARRAYS, *AUTHORS_FILES}
     assert {Path(address).name for address in DOWNLOADS["official"]} == official
-    for name, origin in DOWNLOADS.items():
-        if isinstance(origin, HubFiles):
-            assert len(origin.revision) == 40
-            continue
-        assert {len(checksum) for checksum in origin.values()} <= {32, 40, 64}, name
-        assert all(address.startswith("http") and " " not in address for address in origin)

@@ -5,14 +5,12 @@ and masks that follow seed, update, process and micro-batch alone.
 import numpy as np
 import pytest
 import torch
-from made_data import tiny_sizes
+from made_data import paper, seeded, tiny_sizes
 
 from gpt1.model.block import dropped
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
-from gpt1.params.profile import compose
-from gpt1.params.schema import validate
 from gpt1.train import optim
 from gpt1.train.engine import Engine
 from gpt1.train.loop import MicroBatch, Stop, take_update
@@ -20,10 +18,6 @@ from gpt1.train.objectives import Pretraining
 
 SIZES = tiny_sizes(context=12, heads=2, feed_forward=32, deviation=0.3)
 ROWS = 20
-
-
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
 
 
 def network_of(kind):
@@ -96,7 +90,7 @@ def first_loss(rank=0, seed=5, update=3, micro_batches=1):
     """The loss of an update with dropout, of the batch [0, 1, …] in so many equal micro-batches;
     whatever was drawn before has no say.
     """
-    recipe = validate(compose("paper", [])).pretrain
+    recipe = paper().pretrain
     recipe = recipe.model_copy(update={"dropout": 0.3, "precision": "fp32"})
     engine = Engine(Pretraining(Decoder(SIZES, ROWS, seeded(0)), "fp32"), recipe)
     engine.rank = rank
@@ -121,9 +115,7 @@ def test_masks_follow_seed_update_process_and_micro_batch():
 
 def test_the_micro_batches_of_an_update_have_masks_of_their_own():
     """Of two equal halves each with its mask, the mean loss is no half's."""
-    recipe = validate(compose("paper", [])).pretrain.model_copy(
-        update={"dropout": 0.3, "precision": "fp32"}
-    )
+    recipe = paper().pretrain.model_copy(update={"dropout": 0.3, "precision": "fp32"})
     engine = Engine(Pretraining(Decoder(SIZES, ROWS, seeded(0)), "fp32"), recipe)
     seen = []
     forward = engine.forward

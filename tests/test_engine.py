@@ -7,13 +7,11 @@ import json
 import numpy as np
 import pytest
 import torch
-from made_data import tiny_sizes
+from made_data import paper, tiny_sizes
 
 from gpt1.base.errors import UserError
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Head
-from gpt1.params.schema import validate
-from gpt1.params.yaml import read_yaml
 from gpt1.train import batches, optim
 from gpt1.train.batches import Examples
 from gpt1.train.engine import DEEPSPEED, Engine, deepspeed_config
@@ -27,9 +25,8 @@ NOISE = 1e-6  # a gradient below it is rounding, of which Adam makes a whole ste
 
 
 @pytest.fixture
-def recipe(request):
-    pretrain = validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).pretrain
-    return pretrain.model_copy(
+def recipe():
+    return paper().pretrain.model_copy(
         update={"dropout": 0.0, "precision": "fp32", "batch_size": BATCH, "learning_rate": 1e-3}
     )
 

@@ -1,10 +1,7 @@
 """`gpt1 estimate`: updates, tokens and operations of a run, by hand."""
 
-import re
-import sys
-
 import pytest
-from copied_checkout import Checkout
+from made_data import paper
 from our_imports import ROOT
 
 from gpt1.base.files import write_json
@@ -24,7 +21,7 @@ from gpt1.params.schema import validate
 
 
 def test_the_papers_network_and_its_pre_training_by_hand():
-    params = validate(compose("paper", ()))
+    params = paper()
     block = 4 * 768**2 + 2 * 768 * 3072
     rows = 40_000 + 2 * params.bpe.alphabet_size + 2
     assert parameters(params, "transformer") == (rows + 512) * 768 + 12 * block
@@ -78,32 +75,3 @@ def test_stages_that_are_out_of_date_alone_and_how_long_they_took(tmp_path, monk
     write_json(SECONDS, {"finetune@cola": 4000.0, "finetune@rte": 9e9, "clean": 9e9})
     assert lines(params, stale)[-3].startswith("here: 1 of 2 stages took 1 h when they last ran,")
     assert "here:" not in "".join(lines(params, ["lstm@cola"]))
-
-
-MADE_OUTPUTS = """
-from pathlib import Path
-from dvc.repo import Repo
-for file in (*Repo().index.outs, *Repo().index.deps):
-    path = Path(file.fs_path)
-    if "data" in path.parts:
-        path.mkdir(parents=True, exist_ok=True)
-        (path / "made").touch()
-"""
-
-
-@pytest.mark.long
-def test_after_one_changed_parameter_what_the_graph_would_run(tmp_path):
-    """DVC has recorded every stage as run, with made outputs."""
-    checkout = Checkout(tmp_path, "params.yaml")
-    checkout.run(sys.executable, "-c", MADE_OUTPUTS)
-    checkout.run("dvc", "commit", "-f")
-    assert trained(checkout) == {"all": "0"}
-    file = checkout.folder / "params.yaml"
-    file.write_text(re.sub(r"(lambda_lm: )0.5", r"\g<1>0.25", file.read_text()))
-    assert trained(checkout) == {"finetune": "12", "ablation": "24", "transfer": "3", "all": "39"}
-
-
-def trained(checkout):
-    """Networks of each kind, as `gpt1 estimate` says."""
-    said = checkout.gpt1("estimate")
-    return dict(re.findall(r"^(\w[\w ]*?) +([\d,]+) +[\d,]+ +\d\.\d\de", said, re.M))

@@ -27,7 +27,7 @@ weights.mkdir(parents=True)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(900)  # some twenty starts of DVC
 def test_a_sweep_is_queued_run_and_shown(tmp_path):
     def run(*words):

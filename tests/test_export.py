@@ -9,7 +9,7 @@ import torch
 from made_models import SIZES, paragraphs, run_example, saved_model, vocabulary
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_json, sha256_file, write_json
+from gpt1.base.files import sha256_file, write_json
 from gpt1.corpus.words import Cleaner
 from gpt1.exchange.incoming import read_checkpoint, write_import
 from gpt1.exchange.outgoing import export_language_model
@@ -96,22 +96,6 @@ def test_the_way_back_is_bit_for_bit(model, exported, tmp_path):
     for name in ("vocab.json", "merges.txt"):
         assert (tmp_path / "back" / name).read_bytes() == (model[0] / name).read_bytes()
     assert about["files"]["model.safetensors"] == sha256_file(exported / "model.safetensors")
-
-
-def test_a_card_of_imported_weights_says_whence(model, run_with_results, tmp_path):
-    summary = run_with_results.parent / "summary.json"
-    write_json(summary, read_json(summary) | {"updates": 0, "tokens": 0, "source": "official"})
-    write_json(
-        tmp_path / "data/acquire/weights/official/import.json",
-        {"form": "authors", "released": True, "files": {"params_0.npy": {"sha256": 64 * "a"}}},
-    )
-    export_language_model(run_with_results, model[0], tmp_path / "out")
-    card = (tmp_path / "out/README.md").read_text()
-    assert "imported from the authors' released files." in card
-    assert "perplexity **21.23** a token" in card
-    data = checked_card(tmp_path / "out")
-    assert (data.license, data.base_model) == ("mit", "openai-community/openai-gpt")
-    assert "Pre-trained on" not in card
 
 
 @pytest.fixture

@@ -153,21 +153,6 @@ def test_a_cards_example_runs_in_its_folder(exported, name):
 
 
 @pytest.mark.slow
-def test_what_transformers_wrote_again_answers_the_same(exported, tmp_path):
-    from transformers import pipeline
-
-    folder, _ = exported("mrpc")
-    for part in auto("AutoModelForSequenceClassification", folder):
-        part.save_pretrained(tmp_path / "saved")
-    pair = {"text": "The lamp isn't LIT", "text_pair": "the <unk> lamp"}
-    first, again = (
-        pipeline("text-classification", model=str(one), trust_remote_code=True)(pair, top_k=None)
-        for one in (folder, tmp_path / "saved")
-    )
-    assert first == again
-
-
-@pytest.mark.slow
 def test_no_class_answers_without_the_shipped_code_or_for_other_texts(exported):
     """A head drawn by chance would answer as surely as the right one."""
     from transformers import AutoModelForSequenceClassification

@@ -14,7 +14,14 @@ from pathlib import Path
 import pytest
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import refuse_links, write_json, writing, writing_folder
+from gpt1.base.files import (
+    fingerprint,
+    read_json,
+    refuse_links,
+    write_json,
+    writing,
+    writing_folder,
+)
 from gpt1.base.interrupts import interrupts_held
 from gpt1.base.locks import locked
 
@@ -90,6 +97,15 @@ def test_outputs_behind_a_link_are_refused_before_a_stage_of_dvc_begins(tmp_path
         assert done.returncode == 2
         assert f"error: {link} is a link out of this checkout" in done.stderr
         Path(link).unlink()
+
+
+def test_equal_values_are_written_as_equal_bytes_and_have_one_fingerprint(tmp_path):
+    write_json(tmp_path / "a.json", value := {"b": 0.1, "a": [1e-05, "é", 2**80]})
+    assert (tmp_path / "a.json").read_text() == (
+        f'{{\n "a": [\n  1e-05,\n  "é",\n  {2**80}\n ],\n "b": 0.1\n}}\n'
+    )
+    assert read_json(tmp_path / "a.json") == value
+    assert fingerprint({"b": [0.1, "é"], "a": None}) == "26a3da23e47a2a37"
 
 
 def test_what_is_no_number_in_json_is_not_written(tmp_path):
@@ -191,7 +207,7 @@ def interrupted_twice(done):
 
 def test_an_interrupt_comes_after_the_block_whichever_thread_takes_it():
     ended = threading.Event()
-    done: list[str] = []
+    done = []
     thread = threading.Thread(target=ended.wait)
     thread.start()
     try:

@@ -7,14 +7,14 @@ tests/finds/<surface>/<case>/ holds the files that differ from the surface's val
 
 import resource
 import time
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_surfaces import SURFACES, inside, outcome, put
+from made_surfaces import SURFACES, outcome, put
 from made_surfaces_of_corpora import SURFACES_OF_CORPORA
 from made_surfaces_of_runs import SURFACES_OF_RUNS
 
@@ -32,10 +32,6 @@ SECONDS, BYTES = 10.0, 1 << 30
 PIECES = st.binary(max_size=64) | st.sampled_from(
     (b"", b"NaN", b"-1", b"1e999", b"null", b'"', b"a\0b", b"\x1b[2J", b"../..", b"[" * 100_000)
 )
-
-
-def label(case):
-    return f"{case.parent.name}: {case.name}"
 
 
 def memory():
@@ -56,7 +52,7 @@ def read(surface, capfd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=label)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}: {case.name}")
 def test_a_find_stays_mended(case, tmp_path, monkeypatch, capfd):
     surface = SURFACE_OF[case.parent.name]
     root = tmp_path / "in"
@@ -75,19 +71,19 @@ def test_a_find_stays_mended(case, tmp_path, monkeypatch, capfd):
 @pytest.mark.slow
 @pytest.mark.parametrize("surface", SURFACE_OF.values(), ids=SURFACE_OF)
 def test_a_file_with_a_part_replaced_is_read_or_refused_in_one_line(surface, tmp_path, capfd):
-    with inside(tmp_path):
+    with chdir(tmp_path):
         surface.write()
     files = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
     names = {path.relative_to(tmp_path).as_posix(): whole for path, whole in files.items()}
 
-    @settings(max_examples=40, derandomize=True)
+    @settings(max_examples=settings.default.max_examples // 10, derandomize=True)
     @given(st.data())
     def read_damaged(data):
         name = data.draw(st.sampled_from(list(names)))
         place = st.integers(0, len(names[name]))
         start, stop = sorted(data.draw(st.tuples(place, place)))
         new = names[name][:start] + data.draw(PIECES) + names[name][stop:]
-        with TemporaryDirectory() as folder, inside(Path(folder)):
+        with TemporaryDirectory() as folder, chdir(folder):
             for file, whole in (names | {name: new}).items():
                 put(file, whole)
             read(surface, capfd)
@@ -95,11 +91,6 @@ def test_a_file_with_a_part_replaced_is_read_or_refused_in_one_line(surface, tmp
     read_damaged()
 
 
-def test_there_are_finds():
-    assert len(CASES) >= 55
-
-
-@settings(max_examples=60)
 @given(
     st.text(alphabet=st.sampled_from("[]{}:,-&*!?|>'\"#%@` \n\tab1.~\x07\u2028\ud800"), max_size=60)
 )

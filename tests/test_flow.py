@@ -7,9 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from contextlib import contextmanager
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 
@@ -70,6 +72,17 @@ LINE = "pretrain transformer/seed-0: update {} of 2400, loss 3.214, 9 tokens/s, 
 NAMES = ["first", "table2", "work-a", "work-b"]
 
 
+TEMPLATE = tempfile.TemporaryDirectory(prefix="gpt1-repository-")
+
+
+@cache
+def repository():
+    """An empty folder under git and DVC, to be copied."""
+    for command in (["git", "init", "-q"], [*DVC, "init", "-q"]):
+        subprocess.run(command, cwd=TEMPLATE.name, check=True)
+    return TEMPLATE.name
+
+
 class Graph:
     """The folder, and `gpt1 run` in it."""
 
@@ -79,8 +92,7 @@ class Graph:
         (folder / "dvc.yaml").write_text(GRAPH)
         for name in ("params.yaml", "prefect.toml"):
             (folder / name).symlink_to(ROOT / name)
-        subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-        subprocess.run([*DVC, "init", "-q"], cwd=folder, check=True)
+        shutil.copytree(repository(), folder, dirs_exist_ok=True)
 
     def start(self, *words, program=("-m", "gpt1.cli", "run"), **variables):
         kept = {
@@ -224,7 +236,7 @@ def test_a_pre_training_takes_gpus_that_its_batch_can_be_shared_among(
 
 @pytest.mark.slow
 @pytest.mark.server
-def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(graph):
+def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(graph, server):
     said = graph.run()
     assert sorted(graph.journal()) == NAMES
     assert graph.journal()[0] == "first"
@@ -236,6 +248,7 @@ def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(g
     (graph.folder / "data/logs/serve/prefect.log").unlink()
     assert "everything is up to date (4 stages)" in graph.run()
     assert not (graph.folder / "data/logs/serve/prefect.log").exists()
+    graph.settings["PREFECT_API_URL"] = server
     with (graph.folder / "stage.py").open("a") as stage:
         stage.write("# first runs again, and makes the same as before\n")
     assert "1 of 4 stages have to run (first), and 3 more if" in graph.run()

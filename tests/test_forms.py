@@ -14,7 +14,7 @@ from made_forms import MADE
 from gpt1.base.errors import UserError
 from gpt1.params.schema import TaskParams
 from gpt1.sources.acquire import copy, locate
-from gpt1.sources.find import find_files, find_sources
+from gpt1.sources.find import find_files
 from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.layouts import release_of
 from gpt1.tasks.readers import read_task
@@ -122,12 +122,6 @@ def test_labels_numbered_otherwise_are_refused(tmp_path, task):
     assert f"its label integers mean {wrong}; expected 0 {names[0]}, " in str(error.value)
 
 
-def cut_short(raw):
-    as_parquet(raw, MADE["rte"].tables, MADE["rte"].classes)
-    path = raw / "train-00000-of-00001.parquet"
-    path.write_bytes(path.read_bytes()[:-20])
-
-
 def without(column, write):
     def form(raw):
         tables = {
@@ -145,7 +139,6 @@ def without(column, write):
         (without("sentence2", as_lines), "columns sentence2; found 'sentence1', 'label', 'idx'"),
         (without("sentence2", as_parquet), "columns sentence2; found 'sentence1', 'label', 'idx'"),
         (without("label", as_lines), "columns label; found"),  # only a test split may lack them
-        (cut_short, "train-00000-of-00001.parquet cannot be read ("),
     ],
 )
 def test_what_is_wrong_with_an_export_is_one_line(tmp_path, form, line):
@@ -161,16 +154,6 @@ def test_a_missing_part_of_an_export_is_told(tmp_path):
     (tmp_path / "train-00001-of-00003.parquet").unlink()
     with pytest.raises(UserError, match=r"expected 3 parts of train, .* found 2 files"):
         find_files(TASKS["rte"].source, tmp_path)
-
-
-def test_train_rows_without_a_gold_label_are_dropped_and_counted(tmp_path):
-    columns = MADE["cola"].tables["train"]
-    labels = [-1, *columns["label"][1:8], None, -1]
-    tables = MADE["cola"].tables | {"train": columns | {"label": labels}}
-    as_parquet(tmp_path / "raw", tables, MADE["cola"].classes)
-    train = read("cola", tmp_path)[0]["train"]
-    assert (len(train.examples), train.left_out) == (7, {"no gold label": 3})
-    assert train.rows_read == 10
 
 
 def test_of_mixed_forms_the_best_is_taken(tmp_path):
@@ -189,20 +172,6 @@ def test_of_mixed_forms_the_best_is_taken(tmp_path):
     assert found("{}-00000-of-00001.jsonl"), "a folder's own files come before those below it"
     as_parquet(raw, snli.tables, snli.classes)
     assert found("{}-00000-of-00001.parquet")
-
-
-def test_a_whole_clone_of_glue_gives_each_task_its_own_folder(tmp_path):
-    tasks = ("cola", "rte", "mnli", "stsb")
-    for task in tasks:
-        as_parquet(tmp_path / "glue" / task, MADE[task].tables, MADE[task].classes)
-    as_parquet(tmp_path / "nyu-mll/multi_nli/data", MADE["mnli"].tables, MADE["mnli"].classes)
-    found = find_sources(tmp_path, [task.source for task in TASKS.values()])
-    glue = tmp_path / "glue"
-    assert {name: path for name, path in found.items() if path} == {
-        task: glue / task for task in tasks
-    }
-    files = find_files(TASKS["rte"].source, glue) or {}
-    assert {path.parent for path in files.values()} == {glue / "rte"}
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -3,7 +3,6 @@ generate against our own network, token by token.
 """
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +45,7 @@ def network(tmp_path, monkeypatch, ids):
     own = {"prompts": ["The cat", "what is"], "heldout_prompts": 5, "prompt_tokens": 7}
     own |= {"tokens": 6, "samples": 2, "beams": 3}
     section = {f"generate__{name}": value for name, value in own.items()}
-    write_params(tmp_path, **section, model__feed_forward=64, lstm__units=12)
+    write_params(tmp_path, **section, model__feed_forward=64)
     monkeypatch.chdir(tmp_path)
     VOCABULARY.save(Path("data/bpe"), {})
     folder = Path("data/shard")
@@ -60,15 +59,11 @@ def network(tmp_path, monkeypatch, ids):
         splits[split] = writer.close()
     write_index(folder, splits, VOCABULARY.size, VOCABULARY.fingerprint, "made")
     params = read_params()
-    for name in ("lstm", "transformer"):
-        network = make_network(name, params, VOCABULARY.size, torch.Generator().manual_seed(1))
-        with torch.no_grad():
-            network.tokens.mul_(20)
-        save_weights(
-            Path("data/pretrain", name, "seed-0", "weights.safetensors"),
-            network,
-            describe(name, params, VOCABULARY.size, VOCABULARY.fingerprint),
-        )
+    about = describe("transformer", params, VOCABULARY.size, VOCABULARY.fingerprint)
+    network = make_network(about.kind, params, VOCABULARY.size, torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        network.tokens.mul_(20)
+    save_weights(WEIGHTS, network, about)
     return network.eval()
 
 
@@ -184,11 +179,3 @@ def test_the_command_goes_on_and_refuses(network, capsys):
     assert [line.startswith("  ") for line in lines] == [False, True, True, True] * 2
     assert "expected some text to go on with" in refused(generate, [" "])
     assert "run the stage that writes it" in refused(generate, ["a"], weights=Path("no"))
-    lstm = Path("data/pretrain/lstm/seed-0/weights.safetensors")
-    assert "transformers has no such LSTM" in refused(generate, ["a"], weights=lstm)
-    description = describe("transformer", read_params(), VOCABULARY.size, VOCABULARY.fingerprint)
-    wide = replace(description, config=description.config | {"feed_forward": 50})
-    save_weights(Path("wide.safetensors"), network, wide)
-    assert "expected model.feed_forward 4 x" in refused(
-        generate, ["a"], weights=Path("wide.safetensors")
-    )

@@ -137,12 +137,6 @@ NOT_WHOLE = r"expected the numbers of params_shapes\.json as numpy writes them"
 BAD_AUTHORS = {
     "no array": (lambda folder: (folder / "params_4.npy").unlink(), r"found no params_4\.npy"),
     "cut": (cut("params_2.npy"), NOT_WHOLE),
-    "objects": (
-        lambda folder: np.save(
-            folder / "params_1.npy", np.array([{}], dtype=object), allow_pickle=True
-        ),
-        NOT_WHOLE,
-    ),
     "not finite": (
         spoil_array(
             0, lambda array: np.where(np.arange(len(array)) == 3, np.inf, array).astype(np.float32)
@@ -223,11 +217,6 @@ def test_half_precision_is_kept_as_numbers(folder, tmp_path):
     assert torch.equal(found["tokens"], tensors["transformer.tokens_embed.weight"].float())
 
 
-class Dangerous:
-    def __reduce__(self):
-        return (print, ("this code ran",))
-
-
 def with_tensors(change):
     def spoil(folder):
         save_file(
@@ -235,14 +224,6 @@ def with_tensors(change):
             folder / "model.safetensors",
             {"format": "pt"},
         )
-
-    return spoil
-
-
-def pickled(value):
-    def spoil(folder):
-        (folder / "model.safetensors").unlink()
-        torch.save(value, folder / "pytorch_model.bin")
 
     return spoil
 
@@ -264,7 +245,6 @@ BAD_FOLDERS = {
         rewrite("config.json", lambda config: config | {"n_layer": 4}),
         OTHER + r"transformer\.h\.3",
     ),
-    "many more layers": (rewrite("config.json", lambda config: config | {"n_layer": 10**9}), WHOLE),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), WHOLE),
     "a head": (
         with_tensors(lambda tensors: tensors | {"score.weight": torch.zeros(2, SIZES.width)}),
@@ -274,7 +254,6 @@ BAD_FOLDERS = {
         with_tensors(lambda tensors: tensors | {TOKENS: tensors[TOKENS] * float("nan")}),
         "finite numbers in tokens",
     ),
-    "code": (pickled({"tokens": torch.zeros(10**5), "more": Dangerous()}), WHOLE),
     "no vocabulary": (
         lambda folder: [(folder / name).unlink() for name in ("vocab.json", "tokenizer.json")],
         "tokenizer.json: expected JSON, found none",
@@ -287,11 +266,10 @@ BAD_FOLDERS = {
 
 
 @pytest.mark.parametrize("trouble", BAD_FOLDERS)
-def test_hugging_face_folders_that_are_not_whole(folder, tmp_path, capsys, trouble):
+def test_hugging_face_folders_that_are_not_whole(folder, tmp_path, trouble):
     spoil, line = BAD_FOLDERS[trouble]
     spoil(folder)
     with pytest.raises(UserError, match=line) as raised:
         write_import(read_checkpoint(folder), tmp_path / "to")
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "to").exists()
-    assert "this code ran" not in capsys.readouterr().out

@@ -5,9 +5,8 @@ import math
 
 import pytest
 import torch
-from made_data import CONTEXT, VOCABULARY, WORDS, tiny_sizes, write_params, write_shards
+from made_data import CONTEXT, VOCABULARY, WORDS, paper, tiny_sizes, write_params, write_shards
 
-from gpt1.base.errors import UserError
 from gpt1.corpus.shards import Shards
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, load_weights, read_weights, save_weights
@@ -76,25 +75,7 @@ def test_the_profile_leaves_out_what_only_a_pretraining_gives():
     assert params.pretrain.source == params.bpe.source == "official"
     assert (set(params.sources), set(params.tasks)) == ({"books", "official", *TASKS}, TASKS)
     assert (params.networks.pretrain, params.networks.zero_shot) == (("transformer",), ())
-    assert {name for name, row in params.ablations.items() if row.tasks} == {
-        "no_pretraining",
-        "embeddings_only",
-        "no_aux_lm",
-    }
     assert params.zero_shot == {}
-    paper = validate(compose("paper", []))
-    assert params.model == paper.model
-    assert params.finetune == paper.finetune
+    assert params.model == paper().model
+    assert params.finetune == paper().finetune
     assert params.finetune.seeds == (0, 1, 2, 3, 4)
-
-
-def test_the_profile_says_what_it_misses_and_others_do_not_take_it():
-    with pytest.raises(
-        UserError,
-        match=(
-            r"nothing is in data/raw/official, and official cannot run .* gpt1 import"
-            r" FOLDER"
-        ),
-    ):
-        on_data(compose("official", []), {"books", *TASKS})
-    assert "official" not in on_data(compose("small", []), {"books", "official", *TASKS})["sources"]

@@ -1,28 +1,15 @@
-"""Launching: what the environment says, and two processes of a training that are stopped or killed:
-all end, none is left, what was done is saved.
-"""
+"""Launching: what the environment says, and how many rows a GPU has room for."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
-
-import psutil
 import pytest
 import torch
-from made_data import write_params, write_shards
+from made_data import paper
 
 from gpt1.base.errors import UserError
 from gpt1.base.machine import usable_gpus
 from gpt1.model.gpt import Decoder
-from gpt1.params.profile import compose
-from gpt1.params.schema import validate
 from gpt1.train.launch import decide, read_machine
 from gpt1.train.speed import rows_that_fit, token_bytes
 
-ROOT = Path(__file__).parents[1]
 TORCHRUN = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
 
 
@@ -77,7 +64,7 @@ def test_the_machine_is_read_from_env_files_and_the_environment_wins(monkeypatch
 
 
 def test_rows_that_fit_a_gpu_by_hand():
-    network = Decoder(validate(compose("paper", ())).model, 40_478, torch.Generator())
+    network = Decoder(paper().model, 40_478, torch.Generator())
     layer = 30 * 768 + 4 * 3072 + 12 * 12 * 512
     assert token_bytes(network) == 12 * layer == pytest.approx(1.31e6, rel=2e-3)
     for gigabytes, rows, tokens, fitting in (
@@ -88,66 +75,3 @@ def test_rows_that_fit_a_gpu_by_hand():
         (25.8, 5, 20_000, 1),
     ):
         assert rows_that_fit(network, rows, tokens, 1e9 * gigabytes) == fitting
-
-
-@pytest.fixture
-def training(tmp_path, monkeypatch):
-    """A pre-training by two processes that goes on for minutes, in its third update or later."""
-    monkeypatch.chdir(tmp_path)
-    write_shards(Path("data/shard"), book_tokens=20_000)
-    write_params(tmp_path, pretrain__updates=5000)
-    (tmp_path / "conf").symlink_to(ROOT / "conf")
-    settings = {"GPT1_DEVICE": "cpu", "GPT1_PROCESSES": "2", "GPT1_THREADS": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gpt1.stages", "pretrain", "transformer", "0"],
-        env=os.environ | settings | {"PYTHONPATH": str(ROOT), "GPT1_MLFLOW": "off"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 100
-    while not any(path.read_text().count("\n") > 2 for path in curves()):
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline, "no update came"
-        time.sleep(0.05)
-    yield process
-    process.kill()
-
-
-def curves():
-    return list(Path().glob("data/checkpoints/*/curve.jsonl"))
-
-
-def saved():
-    return list(Path().glob("data/checkpoints/*/update-*/state.json"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "status"),
-    [
-        (signal.SIGINT, 130),
-        (signal.SIGKILL, -signal.SIGKILL),
-        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long),
-    ],
-)
-def test_a_launcher_that_ends_takes_its_processes_along_and_they_save(training, number, status):
-    workers = psutil.Process(training.pid).children(recursive=True)
-    training.send_signal(number)
-    said = training.communicate(timeout=60)[1]
-    assert training.returncode == status, said
-    _, alive = psutil.wait_procs(workers, timeout=30)
-    assert not alive
-    assert len(saved()) == 1
-    if number != signal.SIGKILL:
-        last = said.splitlines()[-1]
-        assert last.startswith("interrupted at update ")
-        assert last.endswith("checkpoint saved; run the same command again to go on")
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_ends_the_training(training):
-    workers = psutil.Process(training.pid).children()
-    workers[-1].kill()
-    assert training.wait(60) == 128 + signal.SIGKILL
-    assert not psutil.wait_procs(workers, timeout=30)[1]

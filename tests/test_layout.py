@@ -21,8 +21,8 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 124_645,
     "product, files": 191,
-    "tests, tokens": 116_467,
-    "tests, files": 95,
+    "tests, tokens": 101_948,
+    "tests, files": 87,
     "benchmarks, tokens": 14_693,
     "benchmarks, files": 12,
     "pages, bytes": 152_003,
@@ -100,7 +100,7 @@ def test_each_library_has_its_home():
     for path in [*SOURCES, *FLOWS]:
         for name in imports(path):
             homes = HOMES.get(name.split(".")[0])
-            assert homes is None or relative(path).startswith(tuple(homes)), (
+            assert homes is None or relative(path).startswith(tuple(homes.split())), (
                 f"{relative(path)} imports {name}; its home is {homes or 'nowhere'}"
             )
 
@@ -144,7 +144,7 @@ def test_the_whole_only_shrinks():
     """Lower a ceiling after a deletion; nobody raises one."""
     listed = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
     files = [path for path in listed if (ROOT / path).is_file()]
-    sizes = Counter[str]()
+    sizes = Counter()
     for path in files:
         if path.endswith(".py"):
             top = path.split("/")[0]
@@ -157,32 +157,6 @@ def test_the_whole_only_shrinks():
             sizes["scripts and templates, bytes"] += (ROOT / path).stat().st_size
     over = {part: size for part, size in sizes.items() if size > CEILING[part]}
     assert not over, f"{over} where the ceilings are {CEILING}"
-
-
-def defined(kind):
-    """{name: files that define it at the top}, of what travels with an export none: it cannot
-    import ours.
-    """
-    files: dict[str, list[str]] = {}
-    for path in [*SOURCES, *FLOWS]:
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, kind) and "shipped" not in path.parts:
-                files.setdefault(node.name, []).append(relative(path))  # type: ignore[attr-defined]
-    return files
-
-
-def test_a_class_name_means_one_thing():
-    twice = {name: files for name, files in defined(ast.ClassDef).items() if len(files) > 1}
-    assert not twice, f"say in the name what sets them apart: {twice}"
-
-
-def test_a_public_function_name_is_not_everywhere():
-    many = {
-        name: files
-        for name, files in defined(ast.FunctionDef).items()
-        if len(files) > 4 and name != "main" and not name.startswith("_")
-    }
-    assert not many, f"say in the name what each gives: {many}"
 
 
 def test_packages_run_nothing_at_import():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from by_hand import states
-from made_data import tiny_sizes
+from made_data import paper, seeded, tiny_sizes
 from torch.nn import functional as F
 
 from gpt1.model.gpt import Decoder
@@ -16,16 +16,11 @@ from gpt1.model.networks import describe, make_network, parameters_by_component
 from gpt1.model.weights import read_weights, save_weights, transfer_weights
 from gpt1.params.profile import compose
 from gpt1.params.schema import validate
-from gpt1.params.yaml import read_yaml
 from gpt1.train.batches import Batch
 from gpt1.train.objectives import Finetuning, Pretraining
 
 TINY = tiny_sizes(context=12, deviation=0.3)
 ROWS, UNITS = 20, 24
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def networks():
@@ -37,14 +32,9 @@ def lstm():
     return Lstm(TINY, UNITS, ROWS, seeded())
 
 
-@pytest.fixture
-def paper(request):
-    return validate(read_yaml(request.config.rootpath / "conf/paper.yaml"))
-
-
-def test_parameters_at_the_papers_size(paper):
+def test_parameters_at_the_papers_size():
     with torch.device("meta"):
-        parts = parameters_by_component(make_network("lstm", paper, 40478, torch.Generator()))
+        parts = parameters_by_component(make_network("lstm", paper(), 40478, torch.Generator()))
     recurrent = 4 * 2048 * (768 + 2048) + 2 * 4 * 2048
     assert parts == {
         "token_embeddings": 31_087_104,
@@ -136,9 +126,9 @@ def test_losses_learn_and_dropout_is_seeded(lstm):
 
 
 @pytest.mark.parametrize("name", ["lstm", "lstm_equal"])
-def test_weights_say_how_many_units_they_have(name, tmp_path, paper):
-    units = paper.lstm.model_copy(update={"units": UNITS})
-    params = paper.model_copy(update={"model": TINY, name: units})
+def test_weights_say_how_many_units_they_have(name, tmp_path):
+    units = paper().lstm.model_copy(update={"units": UNITS})
+    params = paper().model_copy(update={"model": TINY, name: units})
     saved, path = Lstm(TINY, UNITS, ROWS - 3, seeded(1)), tmp_path / "weights.safetensors"
     wanted = describe(name, params, ROWS - 3, "abc")
     save_weights(path, saved, wanted)

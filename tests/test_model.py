@@ -8,31 +8,24 @@ import numpy as np
 import pytest
 import torch
 from by_hand import states
-from made_data import tiny_sizes
+from made_data import paper, seeded, tiny_sizes
 
 from gpt1.model import layout
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import first_extract
 from gpt1.model.layout import few, real_places
 from gpt1.model.networks import parameters_by_component
-from gpt1.params.schema import validate
-from gpt1.params.yaml import read_yaml
 
 TINY = tiny_sizes(context=12, deviation=0.3)
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def decoder(rows=20):
     return Decoder(TINY, rows, seeded())
 
 
-def test_parameters_at_the_papers_size(root):
-    paper = validate(read_yaml(root / "conf/paper.yaml"))
+def test_parameters_at_the_papers_size():
     with torch.device("meta"):
-        parts = parameters_by_component(Decoder(paper.model, 40478, torch.Generator()))
+        parts = parameters_by_component(Decoder(paper().model, 40478, torch.Generator()))
     assert parts == {
         "token_embeddings": 31_087_104,
         "position_embeddings": 393_216,
@@ -41,11 +34,6 @@ def test_parameters_at_the_papers_size(root):
         "layer_norms": 36_864,
         "total": 116_534_784,
     }
-
-
-@pytest.fixture
-def root(request):
-    return request.config.rootpath
 
 
 def test_start_of_training():

@@ -28,16 +28,6 @@ def said(notebook):
     return [output.get("text") or output["data"]["text/plain"] for output in outputs]
 
 
-def test_notebooks_are_committed_with_outputs_of_a_reasonable_size():
-    paths = sorted(NOTEBOOKS.glob("*.ipynb"))
-    assert [path.stem for path in paths] == ["model", "run", "task"]
-    for path in paths:
-        notebook = nbformat.read(path, 4)
-        nbformat.validate(notebook)
-        assert said(notebook), f"{path.name} has no outputs"
-        assert path.stat().st_size < 150_000
-
-
 @pytest.mark.slow
 def test_a_run_is_looked_at_in_an_empty_folder(executed, tmp_path):
     there = said(nbformat.read(NOTEBOOKS / "run.ipynb", 4))

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from made_data import paper
 
-from gpt1.params.schema import validate
-from gpt1.params.yaml import read_yaml
 from gpt1.train import optim
 from gpt1.train.schedules import schedule
 
@@ -49,9 +48,8 @@ def test_papers_pretraining_rate_peaks_after_2000_updates():
 
 
 @pytest.fixture
-def recipe(request):
-    finetune = validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).finetune
-    return finetune.model_copy(
+def recipe():
+    return paper().finetune.model_copy(
         update={
             "learning_rate": 0.02,
             "weight_decay": 0.1,

@@ -2,25 +2,13 @@
 
 import pytest
 import torch
-from made_data import tiny_sizes
+from made_data import seeded, tiny_sizes
 
 from gpt1.model.gpt import Decoder
-from gpt1.params.schema import validate
-from gpt1.params.yaml import read_yaml
 from gpt1.train import speed
-from gpt1.train.launch import Machine
 
 SIZES = tiny_sizes(context=12, width=32, heads=2, deviation=0.3)
 CPU = torch.device("cpu")
-
-
-def seeded(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-@pytest.fixture
-def recipe(request):
-    return validate(read_yaml(request.config.rootpath / "conf/paper.yaml")).pretrain
 
 
 @pytest.mark.parametrize(
@@ -54,28 +42,3 @@ def test_norms_are_of_float32_sums_where_products_are_of_bfloat16():
             normed_md.double(), norm.double()(sums_md.double()), rtol=1e-5, atol=1e-5
         )
         norm.float()
-
-
-@pytest.mark.parametrize(
-    ("processor", "tokens", "setting", "compiled"),
-    [
-        ("amx", 10**12, None, "blocks"),
-        ("amx", 1000, None, "no"),
-        ("amx", 1000, True, "blocks"),
-        ("amx", 10**12, False, "no"),
-        ("avx512_bf16", 1000, True, "blocks"),
-        ("avx2", 10**12, None, "no"),
-        ("avx2", 10**12, True, "blocks"),
-    ],
-)
-def test_compiled_where_it_pays(recipe, processor, tokens, setting, compiled, monkeypatch):
-    monkeypatch.setattr(speed.torch.cpu, "_is_amx_tile_supported", lambda: processor == "amx")
-    monkeypatch.setattr(speed, "native_bf16", lambda: processor != "avx2")
-    monkeypatch.setattr(speed.shutil, "which", lambda _: "c++")
-    network = Decoder(SIZES, 40, seeded(0))
-    machine = Machine("cpu", 1, compiled=setting)
-    assert speed.speed_up(network, recipe, machine, tokens)["compiled"] == compiled
-    monkeypatch.setattr(speed.shutil, "which", lambda _: None)
-    assert speed.speed_up(network, recipe, machine, tokens)["compiled"] == "no", (
-        "without a compiler it runs all the same"
-    )

@@ -49,14 +49,6 @@ def test_a_run_is_asked_for_where_the_user_says(tmp_path):
     assert asked.stderr.count("\n") == 1
 
 
-def test_a_file_of_profiles_that_is_no_toml_is_one_line(tmp_path):
-    (tmp_path / ".prefect").mkdir()
-    (tmp_path / ".prefect/profiles.toml").write_text('active = "work')
-    asked = call(tmp_path, "flows.serve", GPT1_MLFLOW="off")
-    assert asked.stderr.count("\n") == 1
-    assert "profiles.toml: Prefect's profiles are no TOML" in asked.stderr
-
-
 @pytest.mark.slow
 def test_no_server_is_started_in_silence(tmp_path):
     """Even where our plug-in is switched off, so that no address is known."""
@@ -67,11 +59,10 @@ def test_no_server_is_started_in_silence(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [200, 403])
-def test_a_page_on_a_named_port_is_never_taken_for_prefects(tmp_path, status):
+def test_a_page_on_a_named_port_is_never_taken_for_prefects(tmp_path):
     class Page(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(status)
+            self.send_response(200)
             self.end_headers()
             self.wfile.write(b"true")
 

@@ -2,19 +2,22 @@
 can type then.
 """
 
+import copy
 import json
 import re
 import shutil
+import signal
 import sqlite3
 import sys
 import urllib.request
+from collections import namedtuple
 from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from copied_checkout import ROOT, Checkout
+from made_results import empty_mlflow
 
 import gpt1.tasks.definitions
 from flows.graph import read_graph
@@ -22,9 +25,7 @@ from gpt1.params.profile import overridden
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.results import load
 from gpt1.results.runs import freshness
-from gpt1.tracking.address import runs_page
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDES = {
     page.name: page.read_text(encoding="utf-8")
     for page in (
@@ -42,42 +43,21 @@ PARAMS = read_yaml(ROOT / "params.yaml")
 KEPT = ("scitail", "race", "cola")
 # A quarter of the tasks, a sixth of the books, a hundredth of the updates, a tenth of the rows, a
 # small network: no score means anything.
-FRACTION = [
-    "model.width=32",
-    "model.heads=2",
-    "model.layers=2",
-    "model.feed_forward=128",
-    "lstm.units=16",
-    "lstm_equal.units=32",
-    "transfer.race.layers=[0,2]",
-    "transfer.mnli.layers=[0,2]",
-    "ablations.no_pretraining.tasks={}",
-    "ablations.no_aux_lm.tasks={}",
-    "town.books=10",
-    "shard.heldout_fraction=0.3",
-    "bpe.merges=300",
-    "pretrain.updates=20",
-    "pretrain.warmup_updates=2",
-    "pretrain.heldout_updates=10",
-    "finetune.seeds=[0]",
-    "finetune.epochs=1",
-    "pretrain.snapshots_per_decade=1",
+FRACTION = """
+model.width=32 model.heads=2 model.layers=2 model.feed_forward=128 lstm.units=16 lstm_equal.units=32
+transfer.race.layers=[0,2] transfer.mnli.layers=[0,2] ablations.no_pretraining.tasks={}
+ablations.no_aux_lm.tasks={} town.books=10 shard.heldout_fraction=0.3 bpe.merges=300
+pretrain.updates=20 pretrain.warmup_updates=2 pretrain.heldout_updates=10 finetune.seeds=[0]
+finetune.epochs=1 pretrain.snapshots_per_decade=1 zero_shot.cola.train_rows=40
+"""
+ROWS = [
     *(f"zero_shot.{name}.rows=40" for name in PARAMS["zero_shot"] if name in (*KEPT, "dprd")),
-    "zero_shot.cola.train_rows=40",
     *(f"tasks.{task}.train_rows=40" for task in KEPT),
 ]
 
 
-class Block(NamedTuple):
-    """Commands of a page, the line on which they start, their language, and whether they are to be
-    run; if not, why.
-    """
-
-    page: str
-    line: int
-    language: str
-    commands: str
-    mark: str
+# commands of a page, the line on which they start, their language, and whether they are to be run
+Block = namedtuple("Block", "page line language commands mark")
 
 
 def blocks():
@@ -114,28 +94,17 @@ def test_a_new_task_is_written_as_the_page_says():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The whole graph of the demo, run by `gpt1 run`."""
+    """The whole graph of the demo, its stages run in one process, as if DVC had run them."""
     checkout = Checkout(tmp_path_factory.mktemp("readme"), "params.yaml", "Makefile", "README.md")
     (checkout.folder / ".venv").symlink_to(sys.prefix)
-    shutil.copy(Path(__file__).with_name("noted_params.py"), checkout.folder)
-    with (checkout.folder / "gpt1/params/schema.py").open("a") as schema:
-        schema.write("\nfrom noted_params import noting\n\n")
-        schema.write("read_params = noting(Section, read_params)\n")
-    checkout.gpt1("profile", "demo", "--tasks", ",".join(KEPT), *FRACTION)
+    checkout.gpt1("profile", "demo", "--tasks", ",".join(KEPT), *FRACTION.split(), *ROWS)
+    checkout.run(sys.executable, str(Path(__file__).with_name("whole_graph.py")))
+    checkout.run("dvc", "commit", "-q", "-f")
     checkout.run("git", "add", "-A")
     checkout.run("git", "-c", "user.name=a", "-c", "user.email=a", "commit", "-qm", "all")
-    checkout.gpt1("run")
+    shutil.copy(empty_mlflow(tmp_path_factory), checkout.folder / "mlflow.db")
     checkout.gpt1("sync")
     return checkout
-
-
-def asked(checkout, what):
-    """What Prefect's server knows: `artifacts`, `flow_runs` or `task_runs`."""
-    request = urllib.request.Request(
-        f"{checkout.prefect}/{what}/filter", b"{}", {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return list(json.load(answer))
 
 
 @pytest.mark.slow
@@ -159,49 +128,80 @@ def test_the_demo_runs_end_to_end(made):
         if (folder / "seed-0/weights.safetensors").exists()
     }
     assert trained == set(KEPT)
+    with sqlite3.connect(made.folder / "mlflow.db") as database:
+        names = {name for (name,) in database.execute("SELECT name FROM runs")}
+    assert {"(pre-training) transformer seed 0", "cola full seed 0"} <= names
 
 
 @pytest.mark.slow
 def test_a_stage_reads_no_parameter_that_dvc_does_not_watch(made):
-    lock = read_yaml(made.folder / "dvc.lock")["stages"]
-    unwatched = {}
-    for name in lock.keys() - {"check"}:  # which is given the whole file
-        words = list((made.folder / "reads").glob(f"{name}.json"))
-        assert words, f"{name} reads none"
-        watched = [f"{key}." for key in lock[name].get("params", {}).get("params.yaml", {})]
-        unwatched[name] = [
-            read
-            for path in words
-            for read in json.loads(path.read_text())
-            if not any(f"{read}.".startswith(key) for key in watched)
-            and not (read.endswith(".") and any(key.startswith(read) for key in watched))
-        ]
+    unwatched = json.loads((made.folder / "unwatched.json").read_text())
+    assert unwatched.keys() == read_yaml(made.folder / "dvc.lock")["stages"].keys()
     assert not any(unwatched.values()), {name: keys for name, keys in unwatched.items() if keys}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.server
 @pytest.mark.timeout(600)
 def test_the_pages_of_prefect_and_mlflow_show_a_served_run(made):
     (made.folder / "data/report/table2/table2.md").unlink()
-    with made.serving():
-        made.run("prefect", "deployment", "run", "reproduce-table2", "--watch")
-        served = [one for one in asked(made, "flow_runs") if one["deployment_id"]]
-        run = max(served, key=lambda one: str(one["expected_start_time"]))
-        assert (run["state_type"], run["name"]) == ("COMPLETED", "table2 · demo")
-        tasks = {one["name"] for one in asked(made, "task_runs") if one["flow_run_id"] == run["id"]}
-        assert tasks == {"table2", "gpt1 report", "gpt1 sync"}
-        shown = {artifact["key"]: str(artifact["data"]) for artifact in asked(made, "artifacts")}
-        assert shown["table2"].startswith("### Table 2")
-        if browser := shutil.which("chromium"):
-            flags = "--headless --no-sandbox --disable-gpu --virtual-time-budget=60000 --dump-dom"
-            with chdir(made.folder), sqlite3.connect("mlflow.db") as database:
-                page = made.run(browser, *flags.split(), runs_page(made.mlflow))
-                query = "SELECT value FROM latest_metrics WHERE key = 'score'"
-                assert all(f"{score:g}" in page for (score,) in database.execute(query))
-    with sqlite3.connect(made.folder / "mlflow.db") as database:
-        names = {name for (name,) in database.execute("SELECT name FROM runs")}
-    assert {"(pre-training) transformer seed 0", "cola full seed 0"} <= names
+    service, line = made.command(sys.executable, "-m", "flows.serve"), ""
+    while "http://" not in line:
+        line = service.stdout.readline()
+    address = re.search(r"http://127\.0\.0\.1:\d+", line)[0]
+
+    def asked(what):
+        """What Prefect's server knows: `artifacts`, `flow_runs` or `task_runs`."""
+        words = f"{address}/api/{what}/filter", b"{}", {"Content-Type": "application/json"}
+        with urllib.request.urlopen(urllib.request.Request(*words), timeout=30) as answer:
+            return list(json.load(answer))
+
+    lines = ""
+    while not (line := service.stdout.readline()).startswith("next, "):
+        assert service.poll() is None
+        lines += line
+    made.run("prefect", "deployment", "run", "reproduce-table2", "--watch")
+    [run] = [one for one in asked("flow_runs") if one["deployment_id"]]
+    assert (run["state_type"], run["name"]) == ("COMPLETED", "table2 · demo")
+    assert {one["name"] for one in asked("task_runs")} >= {"table2", "gpt1 report", "gpt1 sync"}
+    shown = {artifact["key"]: str(artifact["data"]) for artifact in asked("artifacts")}
+    assert shown["table2"].startswith("### Table 2")
+    if browser := shutil.which("chromium"):
+        flags = "--headless --no-sandbox --disable-gpu --virtual-time-budget=60000 --dump-dom"
+        page = made.run(browser, *flags.split(), re.search(r"http\S+", lines)[0])
+        with sqlite3.connect(made.folder / "mlflow.db") as database:
+            query = "SELECT value FROM latest_metrics WHERE key = 'score'"
+            assert all(f"{score:g}" in page for (score,) in database.execute(query))
+    service.send_signal(signal.SIGINT)
+    assert service.wait(120) == 0
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_the_real_command_lines_side_by_side_make_the_same_bytes_and_then_run_nothing(made):
+    """Of stages as DVC and `gpt1 run` start them, in another checkout."""
+    twin = copy.copy(made)
+    twin.folder = made.folder.with_name("twin")
+    shutil.copytree(made.folder, twin.folder, symlinks=True)
+    for made_there in ("dvc.lock", "data", ".dvc/cache"):
+        twin.run("rm", "-rf", made_there)
+    twin.run("git", "checkout", "-q", "data")
+    assert "everything is up to date\n" in twin.gpt1("run", "-j", "2")
+    assert twin.hashes() == made.hashes()
+    assert twin.gpt1("run").startswith("everything is up to date (")
+
+
+@pytest.mark.slow
+def test_a_mistake_is_the_last_line_before_dvcs_own(made):
+    params = made.folder / "params.yaml"
+    good = params.read_text()
+    params.write_text(good.replace("lambda_lm:", "lamda_lm:"))
+    lines = made.run("dvc", "repro", "check", status=255).splitlines()
+    params.write_text(good)
+    error = next(number for number, line in enumerate(lines) if line.startswith("error:"))
+    assert lines[error].endswith("(found 0.5); did you mean finetune.lambda_lm?")
+    assert lines[error + 1].startswith("ERROR: failed to reproduce 'check'")
+    assert "Traceback" not in "\n".join(lines)
 
 
 @pytest.mark.slow
@@ -279,11 +279,3 @@ def test_what_is_out_of_date_is_said_wherever_it_is_shown(made, tmp_path):
         notes = database.execute("SELECT value FROM tags WHERE key = 'mlflow.note.content'")
         assert any(line in note for (note,) in notes)
     params.write_text(before)
-
-
-def test_the_readme_names_what_is_there():
-    """Paths in the README exist in the repository, or are made by a run."""
-    for name in re.findall(r"\]\(([^)#:]+)\)", README) + re.findall(
-        r"`((?:gpt1|tests|conf|benchmarks)/[\w/.]+)`", README
-    ):
-        assert Path(ROOT, name).exists(), f"README.md names {name}, which is not there"

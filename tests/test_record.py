@@ -3,8 +3,6 @@
 import json
 import os
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import made_results
@@ -16,7 +14,7 @@ from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
 from gpt1.tracking.log import log_path, read_log
-from gpt1.tracking.results import finished_trainings, read_training, reported_scores, subject
+from gpt1.tracking.results import finished_trainings, read_training, reported_scores
 from gpt1.tracking.store import parameters
 
 LOG = log_path("pretrain", "transformer/seed-0")
@@ -38,14 +36,6 @@ def test_a_log_holds_facts_and_the_last_point():
     assert named == ["f1", "pretrain", "transformer/seed-0", "FINISHED", last]
     assert facts["machine"].keys() == {"cpu", "cores", "gpu", "python", "torch"}
     assert facts["checkout"]["git_commit"] == "unknown"  # this folder is no checkout
-
-
-def test_a_clock_that_jumps_makes_no_negative_seconds(monkeypatch):
-    tracker, now = begin(), time.time()
-    monkeypatch.setattr(time, "time", lambda: now - 3600)
-    tracker.log(10, {"loss": 2.5})
-    tracker.close("FINISHED")
-    assert 0 <= read_log(LOG)["seconds"] < 60
 
 
 def test_a_resumed_run_keeps_its_start_and_a_finished_one_begins_anew():
@@ -70,31 +60,6 @@ def test_a_log_that_cannot_be_written_warns_once(capfd):
         tracker.log(update, {"loss": 1.0})
     tracker.close("FINISHED")
     assert capfd.readouterr().err.count("warning:") == 1
-
-
-def test_mlflow_is_not_imported_at_the_start():
-    program = (
-        "import sys, gpt1.tracking.live; print([name for name in ('mlflow', 'torch', 'pandas') if name"
-        " in sys.modules])"
-    )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        == "[]"
-    )
-
-
-def test_env_file_names_the_server_and_the_environment_wins(monkeypatch):
-    from gpt1.tracking.address import tracking_uri
-
-    monkeypatch.setattr(os, "environ", dict(os.environ))
-    assert tracking_uri() == f"sqlite:///{Path.cwd()}/mlflow.db"
-    Path(".env").write_text("MLFLOW_TRACKING_URI=http://from.file:1\nGPT1_THREADS=9\n")
-    os.environ["MLFLOW_TRACKING_URI"] = "http://from.environment:2"
-    assert tracking_uri() == "http://from.environment:2"
-    del os.environ["MLFLOW_TRACKING_URI"]
-    assert tracking_uri() == "http://from.file:1"
 
 
 def test_a_run_records_the_cores_that_a_container_leaves(tmp_path, monkeypatch):
@@ -144,15 +109,6 @@ def test_every_finished_training_of_these_tasks_is_there(recipes):
     ):
         write_training(f"data/{folder}")
     assert [(stage, name) for stage, name, _ in finished_trainings(read_params())] == NAMES
-
-
-def test_what_a_training_is_of(recipes):
-    assert [subject(*name) for name in NAMES] == [
-        ("(pre-training)", "transformer", "0"),
-        ("cola", "full", "1"),
-        ("cola", "lstm", "1"),
-        ("cola", "layers-12", "0"),
-    ]
 
 
 def test_each_run_has_the_recipe_that_made_it(recipes):

@@ -39,17 +39,6 @@ def test_the_run_that_ships_is_whole_and_small():
     assert {path.parent.name for path in files} > set(NAMES)
 
 
-def test_its_scores_come_out_of_its_answers_with_pandas_alone():
-    scores, predictions = gpt1.results.load(TOWN)
-    full = predictions[(predictions["system"] == "full") & (predictions["task"] == "snli")]
-    right = full["logits"].map(lambda logits: logits.argmax()) == full["label"]
-    by_seed = 100 * right.groupby(full["seed"]).mean()
-    ours = scores[(scores["column"] == "SNLI") & (scores["system"] == "full")].set_index("seed")
-    assert by_seed.to_dict() == pytest.approx(ours["score"].to_dict())
-    assert scores["seed"].dtype == predictions["pretraining_seed"].dtype == pd.Int64Dtype()
-    assert scores.attrs["run"].startswith("Profile")
-
-
 def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     for name in NAMES:

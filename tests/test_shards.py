@@ -122,7 +122,7 @@ def test_no_book_is_as_long_as_a_window(tmp_path):
 )
 def test_shards_that_do_not_agree_with_their_index(tmp_path, harm, message):
     make(tmp_path)
-    harm(tmp_path)  # type: ignore[operator]
+    harm(tmp_path)
     with pytest.raises(UserError, match=rf"{message}.*dvc repro shard"):
         Shards.open(tmp_path)
 

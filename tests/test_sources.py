@@ -2,11 +2,8 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -173,26 +170,3 @@ def test_a_linked_folder_and_an_unprintable_name_are_named(checkout):
     Path("data/raw/books/again").unlink()
     put("books/a\nb.txt")
     refused("books", r"data/raw/books holds 'a\\nb.txt'")
-
-
-def test_bad_archives_stop(checkout):
-    archive = put("race/RACE.tar.gz", b"\x1f\x8b\x08\x00")
-    refused("race", r"data/raw/race/RACE.tar.gz cannot be unpacked \(")
-    with tarfile.open(archive, "w:gz") as tar:
-        tar.add(ROOT / "conf", "conf")
-    refused(
-        "race", r"data/raw/race: expected train/middle/\*.txt.*; found RACE.tar.gz, RACE.tar.gz/co"
-    )
-
-
-@pytest.mark.parametrize("words", [[], ["rase"]])
-def test_the_command_wants_a_source(checkout, words):
-    done = subprocess.run(
-        [sys.executable, "-m", "gpt1.stages", "acquire", *words],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert re.match(rf"error: expected .*; found {words[0] if words else 'acquire'}", done.stderr)

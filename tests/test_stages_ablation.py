@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made_data import TASKS, VOCABULARY, write_params, write_task
+from made_data import GROUPS, VOCABULARY, write_params, write_task
 
 from gpt1.base.errors import run_stage
 from gpt1.model.networks import describe, make_network
@@ -35,7 +35,7 @@ READS = {
 
 
 def row(ablation, task="cola"):
-    return {"ablation": ablation, "task": task, "group": TASKS[task][0], "reads": READS[ablation]}
+    return {"ablation": ablation, "task": task, "group": GROUPS[task], "reads": READS[ablation]}
 
 
 def write_all_params(folder, **changes):
@@ -205,26 +205,3 @@ def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):
         "transfer cola/layers-1/seed-0",
         "transfer cola/layers-1/seed-0",
     ]
-
-
-def test_what_is_refused(run_here, capsys, tmp_path):
-    def refused(verb, *names):
-        with pytest.raises(SystemExit):
-            run_here(verb, *names)
-        error = capsys.readouterr().err
-        assert error.startswith("error: "), error
-        assert error.count("\n") == 1, error
-        return error
-
-    write_task("cola")
-    assert "one of the rows tasks of params.yaml: " in refused("ablation", "lstm", "imdb")
-    assert (
-        "expected one of the rows transfer of params.yaml: mnli, race, cola; found sst2"
-        in refused("transfer", "sst2")
-    )
-    write_all_params(tmp_path, lstm__units=21)
-    assert "expected lstm.units 21, found 20" in refused("ablation", "lstm", "cola")
-    weights_of("lstm").unlink()
-    assert "data/pretrain/lstm/seed-0/weights.safetensors is not there" in refused(
-        "ablation", "lstm", "cola"
-    )

@@ -61,7 +61,9 @@ def test_every_stage_of_the_graph_has_its_verb():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")
-@pytest.mark.parametrize("seconds", [0, 0.3, 0.7])
+@pytest.mark.parametrize(
+    "seconds", [0.3, *(pytest.param(number, marks=pytest.mark.long) for number in (0, 0.7))]
+)
 def test_ctrl_c_while_a_stage_is_imported_is_one_line(tmp_path, seconds):
     """Importing torch takes a second or two; before numpy there may be Python's own start, which
     nothing of ours can make one line of.

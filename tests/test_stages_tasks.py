@@ -3,7 +3,6 @@ bytes.
 """
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +10,9 @@ import pytest
 from made_data import put_files, write_paper_params
 
 from gpt1.base.files import read_json
-from gpt1.corpus import encoding
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.params.schema import TaskParams
 from gpt1.stages import acquire, encode
 from gpt1.tasks.definitions import TASKS
-from gpt1.tasks.readers import read_task
 
 COLA = "gj04\t1\t\tThe cat sat.\n"
 PASSAGE = {
@@ -196,36 +192,3 @@ def test_from_raw_files_to_ids(
     if task == "race":
         assert arrays["dev"]["subset"].tolist() == [0, 1]
         assert found["subsets"] == ["middle", "high"]
-
-
-@pytest.mark.slow
-def test_two_tasks_write_the_bytes_that_one_writes(checkout, vocabulary, monkeypatch):
-    rows = "".join(
-        f'{{"gold_label": "neutral", "sentence1": "A cat {number}.", "sentence2": "It is."}}\n'
-        for number in range(50)
-    )
-    put("snli", {f"snli_1.0_{split}.jsonl": rows for split in ("train", "dev", "test")})
-    encoded("snli", "nli")
-    alone = {path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()}
-    monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
-    monkeypatch.setattr(encoding, "BATCH_TEXTS", 20)
-    encoded("snli", "nli")
-    again = {path.name: path.read_bytes() for path in Path("data/encode/nli/snli").iterdir()}
-    assert again == alone
-
-
-@pytest.mark.slow
-def test_real_race_has_the_official_numbers_of_questions(checkout):
-    archive = Path(os.environ.get("GPT1_DATA", "none"), "RACE", "RACE.tar.gz")
-    if not archive.is_file():
-        pytest.skip("$GPT1_DATA names no folder with RACE/RACE.tar.gz")
-    Path("data/raw").mkdir(parents=True)
-    Path("data/raw/race").symlink_to(archive.parent)
-    acquire.main("race")
-    row = TaskParams(group="qa", train_rows=None, eval_rows=None, finetune={})
-    splits, _ = read_task(TASKS["race"], Path("data/acquire/tasks/race"), row, 0.0)
-    counts = {
-        name: [sum(one.subset == subset for one in rows.examples) for subset in (0, 1)]
-        for name, rows in splits.items()
-    }
-    assert counts == {"train": [25421, 62445], "dev": [1436, 3451], "test": [1436, 3498]}

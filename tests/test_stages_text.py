@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_data import outputs
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, sha256_file
@@ -81,14 +82,8 @@ def refused(name, folder, monkeypatch):
     return str(error.value)
 
 
-def outputs(folder):
-    data = folder / "data"
-    return {
-        path.relative_to(data).as_posix(): sha256_file(path)
-        for name in STAGES
-        for path in (data / name).rglob("*")
-        if path.is_file()
-    }
+def outputs_of(folder):
+    return [outputs(folder / "data" / name) for name in STAGES]
 
 
 def test_the_three_stages(tmp_path, monkeypatch, capsys):

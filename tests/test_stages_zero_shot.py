@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made_data import put_files, write_params
-from made_stages import with_rows
-from sklearn.metrics import matthews_corrcoef
+from made_data import put_files, with_rows, write_params
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
@@ -215,9 +213,6 @@ def test_every_snapshot_answers_every_set(checkout, network):
         ]
     ]
     assert answers[f"dprd/{UPDATES}"].tolist() == dprd
-    cola = np.array([mean("", row.split("\t")[3]) for row in COLA.splitlines()])
-    cuts = [matthews_corrcoef(answers["cola/labels"], cola > cut) for cut in cola]
-    assert found["snapshots"][-1]["scores"]["cola"] == pytest.approx(max(0, *cuts))
 
 
 def change(section, value):
@@ -286,22 +281,12 @@ def test_files_that_no_score_can_come_from(checkout, name, file, old, new, expec
     assert not Path("data/prompt", name).exists()
 
 
-def test_missing_and_damaged_inputs(checkout):
+def test_missing_inputs(checkout):
     assert "data/prompt/cola/set.json cannot be read" in refused(zero_shot.main, "lstm", "0")
     make_prompts()
     assert "data/pretrain/lstm/seed-0/summary.json is not there" in refused(
         zero_shot.main, "lstm", "0"
     )
-    write_snapshots("lstm")
-    snapshot = Path("data/pretrain/lstm/seed-0/snapshots/00000003.safetensors")
-    whole = snapshot.read_bytes()
-    snapshot.write_bytes(whole[:-100])
-    assert f"{snapshot}: expected a whole safetensors file, found a damaged one" in refused(
-        zero_shot.main, "lstm", "0"
-    )
-    snapshot.write_bytes(whole)
-    Path("data/prompt/race/test.npz").write_bytes(b"PK")
-    assert "data/prompt/race/test.npz: expected arrays" in refused(zero_shot.main, "lstm", "0")
     assert not Path("data/zero_shot").exists(), "nothing half-done is left"
 
 

@@ -13,19 +13,17 @@ import made_results
 import numpy as np
 import pandas as pd
 import pytest
+from made_data import outputs
 from test_claims import ABLATIONS
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import read_params
-from gpt1.params.yaml import read_yaml
 from gpt1.results.page import write_page
 from gpt1.results.paper import TABLES
 from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.runs import NAMES, SCORES, read_table
 from gpt1.results.tables import table_of
 from gpt1.stages import report
-
-ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -206,20 +204,15 @@ def write_run():
         Path("data/pretrain", network, "seed-0", "curve.jsonl").write_text(text)
 
 
-def files():
-    paths = [*Path("data/report").rglob("*")]
-    return {path.as_posix(): path.read_bytes() for path in paths if path.is_file()}
-
-
 @pytest.mark.slow
 def test_a_whole_run_twice_in_every_format(capsys):
     write_run()
-    made: list[dict[str, bytes]] = []
+    made = []
     for _ in range(2):
         for name in NAMES:
             report.main(name)
         write_page()
-        made.append(files())
+        made.append(outputs("data/report"))
     assert made[0] == made[1], "equal runs give equal bytes"
     for name in NAMES:
         text = {
@@ -243,28 +236,9 @@ def test_a_whole_run_twice_in_every_format(capsys):
     assert claims.loc["zero_shot", "difference"] == pytest.approx(100 - 500 / 9)
     assert claims.loc["zero_shot", "low"] < claims.loc["zero_shot", "high"]
     assert claims.loc["more_layers", "columns"] == "MNLI-m"
-    ours = read_yaml(ROOT / "dvc.yaml")
-    metrics = {
-        name: json.loads(Path(stage["metrics"][0]).read_text())
-        for name, stage in ours["stages"].items()
-        if "data/report" in str(stage.get("metrics"))
-    }
-    assert metrics["table2"].keys() == {"MNLI-m", "MNLI-mm"}
-    assert metrics["table4"].keys() == {"CoLA", "MRPC", "GLUE"}
-    assert metrics["table5"].keys() == {"full", "no_pretraining", "no_aux_lm", "lstm"}
-    assert metrics["claims"]["zero_shot"] == pytest.approx(100 - 500 / 9, abs=0.005)
-    assert metrics["curves"].keys() == {"transformer", "lstm", "lstm_equal"}
-    for plot in ours["plots"]:
-        for place in next(iter(plot.values())).values():
-            if isinstance(place, dict) and "figure2" not in str(place):
-                ((path, columns),) = place.items()
-                wanted = [columns] if isinstance(columns, str) else columns
-                assert set(wanted) <= set(pd.read_csv(path).columns)
     page = Path("data/report/index.html").read_text()
     assert len(page) < 300_000
     assert "http://" not in page.replace("http://www.w3.org", "")
-    assert page.index("Three claims of the paper") < page.index("Table 2. Natural")
-    assert "None kept with this run" in page
 
 
 def test_names_of_others_stand_on_the_page_as_text():

@@ -33,7 +33,7 @@ def test_shapes_outputs_and_metrics_are_the_paper_s():
 
 
 def test_columns_are_those_of_tables_2_to_4():
-    columns: dict[str, set[str]] = {}
+    columns = {}
     for task in TASKS.values():
         for column in task.columns:
             columns.setdefault(column.table, set()).add(column.title)
@@ -108,14 +108,3 @@ def test_made_up_twins_belong_together_whatever_the_task():
         Example(("Ben helped Cora. Dinah was thanked by Ada.", "Who helped?"), ("Ada", "Ben")),
     ]
     assert cluster_ids(TASKS["race"], twins, quality_words).tolist() == [0, 0, 1]
-
-
-def test_what_is_said_leaves_out_names_and_wordings_and_order():
-    assert quality_words("Four men pulled Jack's kite along.") == "four men pulled"
-    assert quality_words("What about the weight of Lottie's spade?") == "weight"
-    assert (
-        quality_words("Ada was rich but not sad.")
-        == quality_words("Ben was not sad but rich.")
-        == "rich|sad"
-    )
-    assert quality_words("Nothing of it.") == "it|nothing|of"

@@ -101,9 +101,7 @@ def cut_at(text, cuts):
     return [text[start:stop] for start, stop in pairwise(edges)]
 
 
-@settings(
-    max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS, st.lists(st.integers(0, 80), max_size=6))
 def test_pieces_give_the_words_of_the_whole(cleaner, english, text, cuts):
     expected = whole_words(english, text)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from made_data import tiny_sizes
+from made_data import seeded, tiny_sizes
 from safetensors.torch import save_file
 
 from gpt1.base.errors import UserError
@@ -20,10 +20,6 @@ from gpt1.model.weights import (
 TINY = tiny_sizes(context=12)
 VOCABULARY = 20
 PLAIN = Description("transformer", TINY.model_dump(), VOCABULARY, "abc")
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture

@@ -7,25 +7,23 @@ import sys
 import tomllib
 import venv
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-VERSION = PROJECT["version"]
-LIGHT = """
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+LIGHT = '''# without what the extras bring
 import sys
+ABSENT = """datatrove deepspeed dvc fastapi loguru matplotlib mlflow nltk prefect psutil ray rouge_score
+sacrebleu sklearn threadpoolctl"""
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {absent}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in ABSENT.split():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Absent())
-"""
+'''
 
 
 @pytest.mark.slow
@@ -71,17 +69,6 @@ def test_a_wheel_is_one_package_that_shows_a_shipped_run(tmp_path):
     assert f"this gpt1 is that of {packages}: activate" in refused("gpt1", "table")
 
 
-def modules_of(requirements):
-    """What is imported of these requirements, as far as the project imports it."""
-    by_name: dict[str, set[str]] = {}
-    for module, names in metadata.packages_distributions().items():
-        for name in names:
-            by_name.setdefault(canonicalize_name(name), set()).add(module)
-    for line in requirements:
-        name = canonicalize_name(Requirement(line).name)
-        yield from by_name.get(name, {name})  # of one that is not installed its own name
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "status", "said"),
@@ -97,10 +84,7 @@ def test_the_light_core_knows_its_own_and_asks_in_one_line_for_the_rest(
     for name in ("params.yaml", "dvc.yaml", "conf"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / ".dvc").mkdir()
-    extras = PROJECT["optional-dependencies"]
-    absent = set(modules_of([*extras["pipeline"], *extras["serve"], *extras["ray"]]))
-    absent -= {*modules_of(PROJECT["dependencies"]), "gpt1", "requests"}
-    program = LIGHT.format(absent=absent) + "from gpt1.cli import main; main()"
+    program = LIGHT + "from gpt1.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program, *words],
         cwd=tmp_path,

@@ -9,7 +9,6 @@ import pytest
 import torch
 from by_hand import states
 from made_data import tiny_sizes
-from sklearn.metrics import matthews_corrcoef
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import Vocabulary
@@ -173,25 +172,6 @@ def test_long_texts_keep_their_heads_and_fit():
 def test_a_context_too_short_for_the_words():
     with pytest.raises(UserError, match=r"expected at least 12.* found 8"):
         prompts.next_word([1], [1] * 4, [[2] * 8, [3] * 8], 8)
-
-
-@pytest.mark.slow
-def test_threshold_is_the_best_of_all():
-    """Against every cut tried with scikit-learn, with ties among the scores."""
-    draw = np.random.default_rng(0)
-    for _ in range(50):
-        labels = draw.integers(2, size=12)
-        scores = np.round(draw.normal(labels * 0.7, 1), 1)
-        threshold = zero_shot.best_threshold(scores, labels)
-        values = np.unique(scores)
-        cuts = [-np.inf, *((values[1:] + values[:-1]) / 2)]
-        tried = [
-            matthews_corrcoef(labels, scores > cut) if len(set(labels)) > 1 else 0.0 for cut in cuts
-        ]
-        best = next(
-            cut for cut, value in zip(cuts, tried, strict=True) if value > max(tried) - 1e-9
-        )
-        assert threshold == pytest.approx(best)
 
 
 def test_threshold_lies_between_neighbours_and_ties_go_low():
