@@ -5,7 +5,7 @@ import logging
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain
@@ -17,15 +17,12 @@ from typing import Any, NamedTuple
 from gpt1.base.errors import UserError, perhaps
 from gpt1.base.files import refuse_links
 from gpt1.base.locks import locked
-from gpt1.estimate import works
-from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
 
 LOCK, TEMPORARY = Path("dvc.lock"), Path(".dvc/tmp")
 TORN = "structure is corrupted"  # as DVC says of what it writes in place, where a kill came amid
 BUSY = re.compile(r"is busy, it is being blocked by:\s*(\(PID \d+\): [^\n]*)")  # as DVC says it
 POLL_SECONDS = 2.0
-CPU_PACE = 2e10  # operations a second, 6 N D
 CHECK = "check"  # reads all parameters, and writes the same whatever they are
 
 
@@ -157,15 +154,6 @@ def outlook(stages: Mapping[str, Stage]) -> str:
     names = shorten(", ".join(changed), 60, placeholder=" …") or "none"
     line = f"{len(changed)} of {len(stages)} stages have to run ({names})"
     return line + f", and {more} more if these make something new" * bool(more)
-
-
-def usual_seconds(stages: Iterable[str]) -> dict[str, float]:
-    """Guess what each stage takes on a CPU that has not run it yet."""
-    trainings = works(read_params())
-    return {
-        name: 5.0 + (trainings[name].operations / CPU_PACE if name in trainings else 0.0)
-        for name in stages
-    }
 
 
 def longest_paths(stages: dict[str, Stage], seconds: Mapping[str, float]) -> dict[str, float]:

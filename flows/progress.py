@@ -12,8 +12,11 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 
 from flows.processes import log_text
+from gpt1.estimate import works
+from gpt1.params.schema import read_params
 
 QUIET_SECONDS = 60.0
+CPU_PACE = 2e10  # operations a second, 6 N D
 UPDATES = re.compile(r"update (\d+ of \d+), (loss [\d.]+).*, ([\d.]+) min left")
 
 
@@ -70,3 +73,12 @@ class Progress(Bar):
         """Print a line above the bar."""
         self.spoken = time.monotonic()
         self.console.print(line, markup=False, soft_wrap=True)
+
+
+def usual_seconds(stages: Iterable[str]) -> dict[str, float]:
+    """Guess what each stage takes on a CPU that has not run it yet."""
+    trainings = works(read_params())
+    return {
+        name: 5.0 + (trainings[name].operations / CPU_PACE if name in trainings else 0.0)
+        for name in stages
+    }

@@ -27,7 +27,7 @@ from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled, Completed, Failed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.graph import Stage, longest_paths, made_anew, read_graph, usual_seconds
+from flows.graph import Stage, longest_paths, made_anew, read_graph
 from flows.lanes import Lanes
 from flows.processes import (
     StageLostError,
@@ -37,7 +37,7 @@ from flows.processes import (
     request_stop,
     stops_requested,
 )
-from flows.progress import Progress
+from flows.progress import Progress, usual_seconds
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, write_json
 from gpt1.base.machine import setting

@@ -19,9 +19,9 @@ import psutil
 import pytest
 from made_data import put_files, write_params, write_shards
 
-from flows.graph import Stage, longest_paths, outlook, read_graph, usual_seconds
+from flows.graph import Stage, longest_paths, outlook, read_graph
 from flows.lanes import Lanes
-from flows.progress import Progress
+from flows.progress import Progress, usual_seconds
 from flows.server import free_port, is_up
 from gpt1.base.errors import INTERRUPTED_STATUS, UserError
 from gpt1.base.files import sha256_file

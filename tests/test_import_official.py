@@ -10,7 +10,8 @@ from made_data import CONTEXT, VOCABULARY, WORDS, paper, tiny_sizes, write_param
 from gpt1.corpus.shards import Shards
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import Description, load_weights, read_weights, save_weights
-from gpt1.params.profile import compose, on_data
+from gpt1.params.data import on_data
+from gpt1.params.profile import compose
 from gpt1.params.schema import validate
 from gpt1.stages import pretrain
 

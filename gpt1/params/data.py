@@ -12,7 +12,7 @@ from typing import Any
 
 from gpt1.base.errors import TemporaryError, UserError
 from gpt1.base.files import RAW, read_json
-from gpt1.params.profile import compose, needed_by, on_data, requested
+from gpt1.params.profile import compose, needed_by, requested, with_sources
 from gpt1.params.schema import PARAMS, ablations_with_stage, refuse_without_stage, validate
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, TERMS, book_files
@@ -105,6 +105,31 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
     for absent in {**whole["tasks"], **whole["zero_shot"]}:
         if absent not in params.sources:
             print(f"left out: {absent}; to have it: {all_sources()[absent].way}")
+
+
+def on_data(
+    values: dict[str, Any], present: Collection[str], tasks: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The values less the tasks and sources that are neither present in data/raw nor made. Raises
+    UserError where no run is possible without one, or without one of `tasks`.
+    """
+    needed = needed_by(values)
+    rows = {
+        name: row
+        for name, row in values["sources"].items()
+        if row["group"] == "tasks" or name in ("books", *needed)
+    }
+    if "books" not in (*needed, *present):
+        rows["books"] = rows["books"] | {"folder": "none"}
+        values = values | {"clean": values["clean"] | {"corpus_name": "no books"}}
+    available = {name for name, row in rows.items() if name in present or row["folder"] != "raw"}
+    for name in (*needed, *tasks):
+        if name not in available:
+            raise UserError(
+                f"nothing is in {RAW / name}, and {values['profile']} cannot run without it:"
+                f" {all_sources()[name].way}; or give --data FOLDER"
+            )
+    return with_sources(values | {"sources": rows}, available)
 
 
 def added_ablations(recorded: Collection[str]) -> list[str]:

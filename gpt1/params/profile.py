@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import ELSEWHERE, UserError
-from gpt1.base.files import RAW
 from gpt1.params.schema import needed_sources, validate
 from gpt1.params.yaml import parse_yaml, read_yaml
-from gpt1.tasks.definitions import all_sources
 
 CONF = Path("conf")
 
@@ -113,28 +111,3 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
 def needed_by(values: dict[str, Any]) -> list[str]:
     """The sources that the values cannot do without."""
     return needed_sources(values["bpe"]["source"], values["pretrain"]["source"])
-
-
-def on_data(
-    values: dict[str, Any], present: Collection[str], tasks: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The values less the tasks and sources that are neither present in data/raw nor made. Raises
-    UserError where no run is possible without one, or without one of `tasks`.
-    """
-    needed = needed_by(values)
-    rows = {
-        name: row
-        for name, row in values["sources"].items()
-        if row["group"] == "tasks" or name in ("books", *needed)
-    }
-    if "books" not in (*needed, *present):
-        rows["books"] = rows["books"] | {"folder": "none"}
-        values = values | {"clean": values["clean"] | {"corpus_name": "no books"}}
-    available = {name for name, row in rows.items() if name in present or row["folder"] != "raw"}
-    for name in (*needed, *tasks):
-        if name not in available:
-            raise UserError(
-                f"nothing is in {RAW / name}, and {values['profile']} cannot run without it:"
-                f" {all_sources()[name].way}; or give --data FOLDER"
-            )
-    return with_sources(values | {"sources": rows}, available)

@@ -45,14 +45,12 @@ def agreement(other: Path, title: str) -> Agreement:
     """
     scores = side_by_side(other)
     both = scores.dropna(subset=["here", "there"])
-    comparable = both[
-        both["rows_here"].astype(bool) & both["rows_there"].astype(bool) & both["task"].notna()
-    ]
-    changed = comparable[comparable["rows_here"] != comparable["rows_there"]]
-    if len(changed) and len(changed) == len(comparable):
+    compared = both.query("rows_here != '' and rows_there != '' and task.notna()")
+    changed = compared[compared["rows_here"] != compared["rows_there"]]
+    if 0 < len(changed) == len(compared):
         return Agreement(f"Not compared with {title}, which has other data.", None, scores)
     reasons = [*different_parameters(other), *different_perplexity(other)]
-    reasons += [f"other rows of {task}" for task in sorted({*changed["task"]})]
+    reasons += [f"other rows of {task}" for task in changed["task"].unique()]
     apart = (both["here"] - both["there"]).abs()
     counted = (both["column"] == AVERAGE) | (both["system"] == FULL)
     for row in both[counted & (apart > both["allowed"])].itertuples():

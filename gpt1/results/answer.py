@@ -80,8 +80,8 @@ def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
                 "the paper": number(column[paper]) + " F1" * (title == "QQP acc"),
                 "this run": number(column.iloc[full]) + "".join(more).replace(f" ±{NONE}", ""),
             } | {TITLES[system]: number(column.get(label(name, system))) for system in BESIDE}
-    made_up = MADE_UP in {*scores["source"]}
-    return pd.DataFrame.from_dict(rows, "index").drop(columns=["the paper"] * made_up)
+    absent = ["the paper"] * (MADE_UP in {*scores["source"]})
+    return pd.DataFrame.from_dict(rows, "index").drop(columns=absent)
 
 
 def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:

@@ -8,7 +8,6 @@ import pandas as pd
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, parse_json, read_json, stage_folder
-from gpt1.estimate import works
 from gpt1.params.profile import compose
 from gpt1.params.schema import PARAMS, Params
 from gpt1.params.yaml import read_yaml
@@ -73,14 +72,18 @@ def finished_trainings(
     """Yield stage, name and folder of every finished training of these parameters, but of
     `outdated` stages of DVC's graph.
     """
-    stages = works(params).keys() - set(outdated)
     for stage in ("pretrain", "finetune", "ablation", "transfer"):
         for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
             parts = path.parent.relative_to(stage_folder(stage)).parts
             name = "/".join(parts[stage == "finetune" :])  # without the group
             task, system, seed = subject(stage, name)
-            pretrained, verb = f"pretrain@{system}-{seed}", system if stage == "ablation" else stage
-            if (pretrained if stage == "pretrain" else f"{verb}@{task}") in stages:
+            row = task
+            in_params = task in params.tasks and (stage != "ablation" or system in params.ablations)
+            if stage == "pretrain":
+                row, networks = f"{system}-{seed}", params.networks.pretrain
+                in_params = system in networks and int(seed) in params.pretrain.seeds
+            verb = system if stage == "ablation" else stage
+            if in_params and f"{verb}@{row}" not in outdated:
                 yield stage, name, path.parent
 
 

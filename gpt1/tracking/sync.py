@@ -49,11 +49,9 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
             written += 1
         store.mark_outdated([*runs.values(), *([_report(store, notice)] if runs else [])])
         for name, view in read_json(VIEWS).items():
-            key, value = (
-                f"mlflow.sharedViewState.{name}",
-                view | {"state": json.dumps(view["state"])},
-            )
-            store.client.set_experiment_tag(store.experiment, key, json.dumps(value))
+            view["state"] = json.dumps(view["state"])
+            key = f"mlflow.sharedViewState.{name}"
+            store.client.set_experiment_tag(store.experiment, key, json.dumps(view))
     except UserError:
         raise
     except Exception as error:
