@@ -17,7 +17,7 @@ from gpt1.results.runs import RUN, SCORES, find_run, read_table, shipped
 from gpt1.results.tables import TITLES, average
 
 KEYS = ["system", "task", "column", "metric", "update"]
-RECIPE = ("town", "bpe", "shard", "model", "encode", "lstm", "pretrain", "finetune")
+RECIPE = ("town", "bpe", "shard", "encode", "model", "transformer", "lstm", "pretrain", "finetune")
 NOT_COMPARED = ("seeds", "checkpoint_minutes", "log_updates")
 # Points that count as equal however near seeds lie to each other, for the deviation of three is
 # often small by luck: of a score of the full model, of its mean, and of another system, whose
@@ -112,8 +112,8 @@ def different_parameters(other: Path) -> Iterator[str]:
         for path in (Path("params.yaml"), other / "params.yaml")
     )
     for key in sorted(here.keys() & there.keys()):
-        section, name = key.partition(".")[0], key.rpartition(".")[2]
-        of_recipe = section in RECIPE or ".finetune." in key or name == "train_rows"
+        *_, name = key.split(".")
+        of_recipe = key.startswith(RECIPE) or ".finetune." in key or name == "train_rows"
         if of_recipe and name not in NOT_COMPARED and repr(here[key]) != repr(there[key]):
             yield f"{key} {here[key]} here, {there[key]} there"
 

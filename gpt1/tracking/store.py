@@ -1,4 +1,4 @@
-"""MLflow's experiment of a profile: one run per training, found again by its fingerprint. Imported
+"""MLflow's experiment of a profile: one run per training, found again by its curves. Imported
 only by what talks to MLflow.
 """
 
