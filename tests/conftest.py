@@ -31,9 +31,9 @@ settings.load_profile("suite")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out tests by their marks
 def pytest_collection_modifyitems(items):
-    """What is long is slow. Slow tests, those of real servers, kills and time limits, run once more where they fail: a
-    machine that starves them is no fault of the code. The summary names each (R). Not after its
-    timeout, which counts once for both: the second could hang for ever.
+    """What is long is slow. Slow tests, those of real servers, kills and time limits, run once
+    more where they fail: a machine that starves them is no fault of the code. The summary names
+    each (R). Not after its timeout, which counts once for both: the second could hang for ever.
     """
     for item in items:
         if item.get_closest_marker("long"):
