@@ -21,7 +21,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 124_642,
     "product, files": 189,
-    "tests, tokens": 103_377,
+    "tests, tokens": 103_406,
     "tests, files": 89,
     "benchmarks, tokens": 14_692,
     "benchmarks, files": 12,

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.commands.report import report
 from gpt1.commands.table import table
+from gpt1.results.agreement import agreement_with_shipped
 from gpt1.results.runs import NAMES, RUN, SHIPPED
 
 TOWN = "reference/town"
@@ -107,6 +109,8 @@ def test_runs_that_agree_and_that_do_not(tmp_path, capsys):
     assert "other rows of mnli" in said("rows", other_rows)
     other = said("other", lambda scores: scores.assign(rows="others"))
     assert other == "Not compared with reference/town, which has other data."
+    with chdir(tmp_path / "same"):  # the last screen: of all shipped runs, the one of this recipe
+        assert agreement_with_shipped().startswith("Agrees with reference/town")
     params = tmp_path / "same/params.yaml"
     params.write_text(params.read_text().replace("lambda_lm: 0.5", "lambda_lm: 0.1"))
     table("table5", run=str(params.parent), against=TOWN)

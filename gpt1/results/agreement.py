@@ -47,9 +47,11 @@ def agreement(other: Path, title: str) -> Agreement:
     both = scores.dropna(subset=["here", "there"])
     compared = both.query("rows_here != '' and rows_there != '' and task.notna()")
     changed = compared[compared["rows_here"] != compared["rows_there"]]
-    if 0 < len(changed) == len(compared):
+    reasons = [*different_parameters(other)]
+    # a run without fingerprints, of an earlier version, is compared where it has the same recipe
+    if len(changed) == len(compared) and (reasons or len(changed)):
         return Agreement(f"Not compared with {title}, which has other data.", None, scores)
-    reasons = [*different_parameters(other), *different_perplexity(other)]
+    reasons += different_perplexity(other)
     reasons += [f"other rows of {task}" for task in changed["task"].unique()]
     apart = (both["here"] - both["there"]).abs()
     counted = (both["column"] == AVERAGE) | (both["system"] == FULL)
