@@ -40,8 +40,7 @@ Exit status:
     75   a fault of a network or a disk that may be over soon
     130  ended by Ctrl-C
 
-Colours and progress bars only on a terminal, and no colour where NO_COLOR is set. gpt1 --install-completion teaches your shell to complete
-commands and options. Each command has examples: gpt1 run --help.
+Colours and progress bars only on a terminal, and no colour where NO_COLOR is set. Each command has examples: gpt1 run --help.
 """
 app = typer.Typer(
     no_args_is_help=True,

@@ -12,8 +12,6 @@ Examples:
 
     gpt1 generate "The town was quiet and" --run reference/town
 
-    gpt1 generate "She opened the door and"
-
     gpt1 generate "It was late." --top-p 0.95 --samples 3 --seed 1
 
     gpt1 generate "It was late." "He said" --beams 4

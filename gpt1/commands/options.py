@@ -28,16 +28,12 @@ Seed = Annotated[
 Run = Annotated[
     str | None,
     option(
-        "Of another run: the folder of a checkout or of a packed run, or reference/town, which"
-        " ships with gpt1.",
+        "Another run: its folder, or reference/town, which ships with gpt1.",
         "--run",
         metavar="RUN",
     ),
 ]
-OF_THE_FIRST = (
-    "Default: data/pretrain/transformer/seed-N/weights.safetensors, N the first of pretrain.seeds in"
-    " params.yaml."
-)
+OF_THE_FIRST = "Default: this run's, of its first pre-training."
 
 
 def first_weights() -> Path:

@@ -13,8 +13,6 @@ Examples:
 
     gpt1 predict qnli --run reference/town --first "Who in Ada's family was moneyed?" --second "Ada's aunt was poor, not wealthy."
 
-    gpt1 predict rte --first "A cat sleeps on the mat." --second "An animal sleeps."
-
     gpt1 predict story_cloze --first "Ann lost her keys. She looked everywhere. …" --choice "She found them." --choice "She flew away."
 
     gpt1 predict rte data/acquire/tasks/rte/dev.tsv              a file with labels: the task's score
@@ -58,8 +56,8 @@ def predict(
     ] = None,
     run: Run = None,
 ) -> None:
-    """Answer an example, as JSON, with a fine-tuned model, or a file of them, with the task's score where it
-    has labels.
+    """Answer one example, as JSON, or a file of examples, with a fine-tuned model. For a file
+    with labels it prints the task's score.
 
     The weights are those of the update that was best on the development split. An answer never
     depends on the other rows.

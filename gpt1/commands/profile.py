@@ -11,7 +11,7 @@ Examples:
 
     gpt1 profile demo                        the made-up town, no data needed
 
-    gpt1 profile small --data ~/corpora      link what is there, name what lacks
+    gpt1 profile small --data ~/corpora      link what is there, name what is not
 
     gpt1 profile small finetune.epochs=2     the same data, two epochs
 
@@ -19,13 +19,9 @@ Examples:
 
     gpt1 profile small --tasks snli,rte      these tasks only, and the books
 
-    gpt1 profile small --download all        what is not there comes from the Hugging Face Hub or its official address
+    gpt1 profile small --download all        download what is not there
 
-    gpt1 profile official --download all --accept race
-
-    gpt1 profile evening --download all --books bookcorpusopen
-
-    gpt1 profile paper                       the paper's sizes
+    gpt1 profile evening --download all --accept race --books bookcorpusopen
 """
 
 
@@ -52,9 +48,7 @@ def profile(
     ] = None,
     books: Annotated[
         str | None,
-        option(
-            "Books to download, pg19 or bookcorpusopen, with @ and a commit where one is to be kept. Default: pg19."
-        ),
+        option("Books to download, pg19 or bookcorpusopen, perhaps with @COMMIT. Default: pg19."),
     ] = None,
     accept: Annotated[
         str | None, option("Sources whose terms you accept, with commas between: race.")

@@ -14,7 +14,7 @@ Examples:
 
     gpt1 report -o ~/gpt1.html           elsewhere
 
-    gpt1 report --run reference/town     where the page of the run lies that ships with gpt1
+    gpt1 report --run reference/town     where the page of the shipped run lies
 """
 
 
@@ -24,11 +24,10 @@ def report(
     ] = None,
     run: Run = None,
 ) -> None:
-    """Put every result of the run on one page that needs nothing beside it: tables, figures,
-    claims, samples, cost, provenance.
+    """Put every result of the run on one page: tables, figures, claims, samples, cost, provenance.
 
-    Runs nothing: an unfinished run gives a page that names what is missing. Of another run
-    (--run) no page is made: it says where its page lies.
+    Runs nothing: the page of an unfinished run names what is missing. With --run it prints where
+    the page of that run lies.
     """
     from gpt1.results.page import INDEX, write_page
     from gpt1.results.runs import missing, within

@@ -14,8 +14,6 @@ Examples:
 
     gpt1 run finetune@cola        one stage, and what it needs
 
-    gpt1 run encode pretrain      two groups of stages, and what they need
-
     gpt1 run -j 1                 one after the other, each with all cores
 """
 

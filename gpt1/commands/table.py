@@ -17,8 +17,6 @@ Examples:
 
     gpt1 table table2 --against ../other  another run, by its folder
 
-    gpt1 table table5 --format json | jq .notes
-
     gpt1 table table5 --run reference/town    of the run that ships with gpt1
 """
 
