@@ -106,14 +106,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     )
 
 
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Name the search's dialog for those who hear the page."""
-    return output.replace(
-        'data-md-component="search" role="dialog"',
-        'data-md-component="search" role="dialog" aria-label="Search"',
-    )
-
-
 def copied(target: str, config: MkDocsConfig, files: Files) -> str:
     """Where a file of the repository lies in the documentation: a page, or a copy of it; as text,
     so that browsers show it.

@@ -50,7 +50,8 @@ def agreement(other: Path, title: str) -> Agreement:
     reasons = [*different_parameters(other)]
     # a run without fingerprints, of an earlier version, is compared where it has the same recipe
     if len(changed) == len(compared) and (reasons or len(changed)):
-        return Agreement(f"Not compared with {title}, which has other data.", None, scores)
+        difference = "other data" if len(changed) else "another recipe"
+        return Agreement(f"Not compared with {title}, which has {difference}.", None, scores)
     reasons += different_perplexity(other)
     reasons += [f"other rows of {task}" for task in changed["task"].unique()]
     apart = (both["here"] - both["there"]).abs()
