@@ -27,13 +27,13 @@ CHECK = "check"  # reads all parameters, and writes the same whatever they are
 
 
 class Stage(NamedTuple):
-    """A stage of dvc.yaml: the stages it needs, whether it may have to run (it is `changed`, or a
-    stage that it needs is stale), whether it runs a network (and so uses a GPU), and what dvc.lock
-    records of its inputs and outputs, by path.
+    """A stage of dvc.yaml: the stages it needs, whether it is outdated (it is `changed`, or a stage
+    that it needs is outdated), whether it runs a network (and so uses a GPU), and what dvc.lock
+    records of its inputs and outputs by path, of its parameters by key.
     """
 
     needs: tuple[str, ...]
-    stale: bool
+    outdated: bool
     runs_network: bool
     changed: bool = True
     recorded: Mapping[str, str] = MappingProxyType({})
@@ -70,14 +70,16 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                 for stage in dfs_postorder_nodes(graph):
                     if stage in chosen:
                         needs = tuple(need.addressing for need in graph.successors(stage))
-                        above = any(stages[need].stale for need in needs if need != CHECK)
+                        above = any(stages[need].outdated for need in needs if need != CHECK)
                         differs = changed(stage)
                         network = any(dep.def_path.startswith("gpt1/model") for dep in stage.deps)
-                        recorded = {
-                            file.def_path: str(file.hash_info.value)
-                            for file in (*stage.deps, *stage.outs)
-                            if file.hash_info
-                        }
+                        recorded = dict[str, str]()
+                        for file in (*stage.deps, *stage.outs):
+                            value = file.hash_info.value
+                            if hasattr(file, "params"):  # stages list different ones
+                                recorded |= {key: str(each) for key, each in (value or {}).items()}
+                            elif value:
+                                recorded[file.def_path] = str(value)
                         stages[stage.addressing] = Stage(
                             needs, above or differs, network, differs, recorded
                         )
@@ -150,7 +152,7 @@ def mend_rwlock() -> None:
 def outlook(stages: Mapping[str, Stage]) -> str:
     """Say in one line how many stages have to run, and which."""
     changed = [name for name, stage in stages.items() if stage.changed]
-    more = sum(stage.stale for stage in stages.values()) - len(changed)
+    more = sum(stage.outdated for stage in stages.values()) - len(changed)
     names = shorten(", ".join(changed), 60, placeholder=" …") or "none"
     line = f"{len(changed)} of {len(stages)} stages have to run ({names})"
     return line + f", and {more} more if these make something new" * bool(more)

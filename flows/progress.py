@@ -12,11 +12,11 @@ from rich.progress import Progress as Bar
 from rich.table import Column
 
 from flows.processes import log_text
-from gpt1.estimate import works
+from gpt1.estimate import PEAKS, SHARE, works
 from gpt1.params.schema import read_params
 
 QUIET_SECONDS = 60.0
-CPU_PACE = 2e10  # operations a second, 6 N D
+CPU_PACE, GPU_PACE = 2e10, SHARE * PEAKS["RTX 4090"]  # operations a second, 6 N D
 UPDATES = re.compile(r"update (\d+ of \d+), (loss [\d.]+).*, ([\d.]+) min left")
 
 
@@ -75,10 +75,10 @@ class Progress(Bar):
         self.console.print(line, markup=False, soft_wrap=True)
 
 
-def usual_seconds(stages: Iterable[str]) -> dict[str, float]:
-    """Guess what each stage takes on a CPU that has not run it yet."""
-    trainings = works(read_params())
+def usual_seconds(stages: Iterable[str], gpu: bool) -> dict[str, float]:
+    """Guess what each stage takes on a machine, with a GPU or without, that has not run it yet."""
+    trainings, pace = works(read_params()), GPU_PACE if gpu else CPU_PACE
     return {
-        name: 5.0 + (trainings[name].operations / CPU_PACE if name in trainings else 0.0)
+        name: 5.0 + (trainings[name].operations / pace if name in trainings else 0.0)
         for name in stages
     }

@@ -93,27 +93,29 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
     new, the longest path behind them first. Returns the names of failed stages; stages that do not
     need these still run.
     """
-    stale = {name: stage for name, stage in stages.items() if stage.stale}
+    outdated = {name: stage for name, stage in stages.items() if stage.outdated}
     seconds: dict[str, float] = read_json(SECONDS) if SECONDS.is_file() else {}
-    expected = usual_seconds(stale) | seconds
-    urgency = longest_paths(stale, expected)
-    needs = {name: [need for need in stage.needs if need in stale] for name, stage in stale.items()}
+    expected = usual_seconds(outdated, bool(lanes.gpus)) | seconds
+    urgency = longest_paths(outdated, expected)
+    needs = {
+        name: [need for need in stage.needs if need in outdated] for name, stage in outdated.items()
+    }
     order = TopologicalSorter(needs)
     order.prepare()
     ready, ended = list[str](), queue.Queue[str]()
     futures, failed, made = dict[str, Any](), list[str](), set[str]()
-    with Progress(stale, expected, lanes.count) as progress:
+    with Progress(outdated, expected, lanes.count) as progress:
         while True:
             while names := order.get_ready():
                 for name in names:
-                    if stale[name].changed or made.intersection(needs[name]):
+                    if outdated[name].changed or made.intersection(needs[name]):
                         ready.append(name)
                     else:
                         order.done(name)
                         progress.skip(name)
             ready.sort(key=lambda name: -urgency[name])
             networks = (
-                {} if stops_requested() else {name: stale[name].runs_network for name in ready}
+                {} if stops_requested() else {name: outdated[name].runs_network for name in ready}
             )
             for name, environment in lanes.fill(networks).items():
                 ready.remove(name)
@@ -135,9 +137,9 @@ def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
             took = futures[name].result(raise_on_failure=False)
             if isinstance(took, float):
                 order.done(name)
-                unchanged = (other for other in stale if not stale[other].changed)
+                unchanged = (other for other in outdated if not outdated[other].changed)
                 if any(name in needs[other] for other in unchanged) and made_anew(
-                    name, stale[name]
+                    name, outdated[name]
                 ):
                     made.add(name)
                 if took:

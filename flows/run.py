@@ -26,7 +26,7 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     signal.signal(signal.SIGINT, stop_and_raise)
     read_params()  # a mistake there has its own status
     stages = read_graph(targets)
-    if not any(stage.stale for stage in stages.values()):
+    if not any(stage.outdated for stage in stages.values()):
         print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")
         return 0
     print(outlook(stages), file=sys.stderr, flush=True)

@@ -104,7 +104,8 @@ def finetuning(
     made_up = is_made_up(params.sources[task].folder)
     examples, length = TOWN if made_up else OFFICIAL.get(task, OTHER)
     examples = min(examples, row.train_rows or examples)
-    length = TASKS[task].sequences * min(length, params.model.context)
+    sequences = TASKS[task].sequences if task in TASKS else 1  # the stage names an unknown one
+    length = sequences * min(length, params.model.context)
     networks = parts * len(recipe.seeds)
     updates = networks * recipe.epochs * (examples // recipe.batch_size)
     tokens = float(updates * recipe.batch_size * length)
@@ -140,11 +141,13 @@ def total(kind: str, rows: Collection[Work]) -> Work:
     return Work(kind, *map(sum, zip([0] * 5, *own, strict=True)))
 
 
-def lines(params: Params, stale: Collection[str] | None = None) -> list[str]:
-    """The screen of `gpt1 estimate`, of the `stale` stages (None: of all); the last two lines stand
-    for all of it.
+def lines(params: Params, outdated: Collection[str] | None = None) -> list[str]:
+    """The screen of `gpt1 estimate`, of the `outdated` stages (None: of all); the last two lines
+    stand for all of it.
     """
-    stages = {name: row for name, row in works(params).items() if stale is None or name in stale}
+    stages = {
+        name: row for name, row in works(params).items() if outdated is None or name in outdated
+    }
     kinds = dict.fromkeys([*(row.kind for row in stages.values()), "all"])
     rows = [total(kind, stages.values()) for kind in kinds]
     body = [
@@ -159,7 +162,7 @@ def lines(params: Params, stale: Collection[str] | None = None) -> list[str]:
             f"here: {len(took)} of {len(stages)} stages took {duration(sum(took))} when they last"
             " ran, one after another, whatever the parameters were"
         )
-    text = corpus_tokens(params) * (stale is None or "clean" in stale)
+    text = corpus_tokens(params) * (outdated is None or "clean" in outdated)
     needed = rows[-1].room + TEXT_COPIES * BYTES_A_TOKEN * text
     guessed = text == BOOKSCORPUS_BYTES / BYTES_A_TOKEN
     note = "" if not guessed else " (no books in data/raw yet: the size of BooksCorpus is taken)"

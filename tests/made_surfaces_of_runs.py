@@ -121,7 +121,7 @@ def write_results():
 
 def read_results():
     params = read_params()
-    predictions_of(params, "table2"), sources_of(params), curves_of(params)
+    predictions_of(params, "table2"), sources_of(params, params.tasks), curves_of(params)
 
 
 def read_record():

@@ -37,7 +37,7 @@ def test_the_demos_trainings_by_hand():
     totals = {kind: total(kind, rows.values()) for kind in ("finetune", "ablation", "transfer")}
     assert (rows["pretrain@lstm-0"].networks, rows["pretrain@lstm-0"].updates) == (1, 3200)
     assert totals["finetune"].networks == 12
-    assert totals["finetune"].updates == (11 * 5 + 3) * (900 // 16)
+    assert totals["finetune"].updates == (9 * 5 + 3 * 8) * (900 // 16)
     assert totals["ablation"].networks == 3 * 8
     assert totals["transfer"].networks == 2 + 1
     assert corpus_tokens(params) == pytest.approx(75 * 80 * 1911 / 4.5)
@@ -65,13 +65,15 @@ def test_an_evening_is_one():
 def test_stages_that_are_out_of_date_alone_and_how_long_they_took(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gpt1.params.profile.CONF", ROOT / "conf")
-    params, stale = validate(compose("demo", ())), ["encode@cola", "finetune@cola", "lstm@cola"]
-    assert [line.split()[:2] for line in lines(params, stale)[1:-2]] == [
+    params, outdated = validate(compose("demo", ())), ["encode@cola", "finetune@cola", "lstm@cola"]
+    assert [line.split()[:2] for line in lines(params, outdated)[1:-2]] == [
         ["finetune", "1"],
         ["ablation", "1"],
         ["all", "2"],
     ]
     assert [line.split()[:2] for line in lines(params, [])[1:-2]] == [["all", "0"]]
     write_json(SECONDS, {"finetune@cola": 4000.0, "finetune@rte": 9e9, "clean": 9e9})
-    assert lines(params, stale)[-3].startswith("here: 1 of 2 stages took 1 h when they last ran,")
+    assert lines(params, outdated)[-3].startswith(
+        "here: 1 of 2 stages took 1 h when they last ran,"
+    )
     assert "here:" not in "".join(lines(params, ["lstm@cola"]))

@@ -171,7 +171,7 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
     assert list(stages).index("first") < list(stages).index("work@a") < list(stages).index("table2")
     assert set(read_graph(["table2"])) == {"first", "work@a", "table2"}
     assert set(read_graph(["work"])) == {"first", "work@a", "work@b"}
-    assert all(stage.stale for stage in stages.values())
+    assert all(stage.outdated for stage in stages.values())
     with pytest.raises(UserError, match=r"no stage tabel2; did you mean table2\?"):
         read_graph(["work@a", "tabel2"])
     assert not graph.start("repro", "work@b", program=("-m", "dvc")).wait()
@@ -194,7 +194,7 @@ def test_the_longest_path_and_the_time_left_by_hand(tmp_path, monkeypatch):
     }
     seconds = {"first": 1.0, "short": 2.0, "long": 30.0, "last": 4.0}
     assert longest_paths(stages, seconds) == {"first": 35, "short": 2, "long": 34, "last": 4}
-    usual = usual_seconds(["clean", name := "pretrain@transformer-0"])
+    usual = usual_seconds(["clean", name := "pretrain@transformer-0"], gpu=False)
     assert usual["clean"] == 5 < usual[name]
     monkeypatch.chdir(tmp_path)
     put_files(tmp_path, {f"data/logs/run/{name}.log": LINE.format(1) + LINE.format(165)})

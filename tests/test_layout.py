@@ -19,13 +19,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 124_642,
+    "product, tokens": 125_204,
     "product, files": 189,
-    "tests, tokens": 103_406,
+    "tests, tokens": 103_537,
     "tests, files": 89,
     "benchmarks, tokens": 14_692,
     "benchmarks, files": 12,
-    "pages, bytes": 141_223,
+    "pages, bytes": 141_270,
     "scripts and templates, bytes": 14_711,
 }
 

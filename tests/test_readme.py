@@ -245,9 +245,9 @@ def test_what_is_out_of_date_is_said_wherever_it_is_shown(made, tmp_path):
         assert freshness(made.folder).outdated == {*outdated.split()}, change
         if change.startswith("lstm"):  # as DVC itself says
             with chdir(made.folder):
-                stale = {name for name, stage in read_graph(()).items() if stage.stale}
+                outdated = {name for name, stage in read_graph(()).items() if stage.outdated}
             changed = set(json.loads(made.run("dvc", "status", "--json")))
-            assert changed < stale
+            assert changed < outdated
             assert changed >= {"pretrain@lstm-0", "lstm@cola", "zero_shot@lstm-0"}
         params.write_text(before)
     assert not freshness(there).outdated

@@ -109,12 +109,19 @@ def test_runs_that_agree_and_that_do_not(tmp_path, capsys):
     assert "other rows of mnli" in said("rows", other_rows)
     other = said("other", lambda scores: scores.assign(rows="others"))
     assert other == "Not compared with reference/town, which has other data."
+    four = said("four", lambda scores: scores[scores["task"].isin(["cola", "sst2", "qqp", "rte"])])
+    assert four.startswith("Agrees"), "means are over the columns that both have"
+    none = said("none", lambda scores: scores.assign(system="another"))
+    assert none == "Not compared with reference/town, which has no score of this run."
     with chdir(tmp_path / "same"):  # the last screen: of all shipped runs, the one of this recipe
         assert agreement_with_shipped().startswith("Agrees with reference/town")
     params = tmp_path / "same/params.yaml"
     params.write_text(params.read_text().replace("lambda_lm: 0.5", "lambda_lm: 0.1"))
     table("table5", run=str(params.parent), against=TOWN)
     assert "finetune.lambda_lm 0.1 here, 0.5 there" in " ".join(capsys.readouterr().out.split())
+    params.write_text(re.sub("learning_rate: 0.0015", "beta1: 0.9", params.read_text()))
+    table("table5", run=str(params.parent), against=TOWN)
+    assert "cola.finetune.learning_rate 0.0009 here, 0.0015 there" in capsys.readouterr().out
 
 
 def test_a_table_is_shown_without_pandas(elsewhere, capsys, monkeypatch):

@@ -151,7 +151,7 @@ def test_releases_that_do_not_compare_are_named(task, release, table, said):
     path = Path("data/encode", made_results.group(task), task, "task.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"release": release}))
     assert (said or "Not run") in shown(table)[1]
-    assert sources_of(read_params())[task][0] == release
+    assert sources_of(read_params(), [task])[task][0] == release
     assert said or "version 2" not in Path(f"data/report/{table}/{table}.md").read_text()
 
 

@@ -33,9 +33,9 @@ def estimate(
     from gpt1.params.schema import read_params, validate
 
     params = validate(requested(name, overrides or [])) if name else read_params()
-    stale = None
+    outdated = None
     if not name and Path("dvc.yaml").is_file():
         from flows.graph import read_graph
 
-        stale = [stage for stage, about in read_graph([]).items() if about.stale]
-    print(*lines(params, stale), sep="\n")
+        outdated = [stage for stage, about in read_graph([]).items() if about.outdated]
+    print(*lines(params, outdated), sep="\n")

@@ -29,9 +29,10 @@ def register(
     from gpt1.inference.registered import register as register_models
     from gpt1.inference.registered import serve_command
     from gpt1.params.schema import read_params
-    from gpt1.results.runs import freshness
+    from gpt1.results.runs import NAMES, freshness
 
-    registered = register_models(read_params(), tasks or [], freshness().stages)
+    state = freshness()
+    registered = register_models(read_params(), tasks or [], state.stages, state.line(NAMES))
     for version in registered:
         print(
             f"{version.name} version {version.version}: seed {version.seed},"

@@ -45,7 +45,7 @@ def table(
     """Print a table, figure or page of the report, ours beside the paper's, or whether another run
     agrees and what differs.
     """
-    from gpt1.results.runs import find_run, within
+    from gpt1.results.runs import find_run, reading_run, within
     from gpt1.results.show import show_against, show_answer, show_table
 
     if name is None and (format_ != "terminal" or against):
@@ -57,6 +57,7 @@ def table(
         if name is None:
             show_answer(run)
         elif other:
-            show_against(name, other, str(against), all_)
+            with reading_run("--against", other):
+                show_against(name, other, str(against), all_)
         else:
             show_table(name, format_)

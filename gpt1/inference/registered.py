@@ -49,10 +49,10 @@ class Registered(NamedTuple):
 
 
 def register(
-    params: Params, names: Sequence[str], outdated: Collection[str] = ()
+    params: Params, names: Sequence[str], outdated: Collection[str] = (), notice: str = ""
 ) -> list[Registered]:
     """Register the best seed of these tasks, by default of all that are finished. A version that
-    exists stays as it is; `outdated` stages of DVC's graph have no run in MLflow.
+    exists stays as it is. MLflow gets the finished results first, as in sync.
 
     Raises UserError where a named task is not finished, MLflow is switched off or does not work.
     """
@@ -62,7 +62,7 @@ def register(
         raise UserError("expected a fine-tuned task, found none; run gpt1 run finetune")
     if switched_off():
         raise UserError("expected MLflow, found it switched off; unset GPT1_MLFLOW")
-    sync(params, outdated)
+    sync(params, outdated, notice)
     runs = read_json(RUNS)
     try:
         return [_register(params, model, runs) for model in done]

@@ -4,17 +4,17 @@ far seeds lie apart. docs/results.md states the rule and how often it errs.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from gpt1.base.files import read_json, stage_folder
-from gpt1.base.machine import machine
+from gpt1.base.files import LOGS, read_json, stage_folder
 from gpt1.params.yaml import read_yaml
 from gpt1.results.columns import FULL
 from gpt1.results.paper import AVERAGE
 from gpt1.results.runs import RUN, SCORES, find_run, read_table, shipped
-from gpt1.results.tables import TITLES, average
+from gpt1.results.tables import TITLES, average, common_titles
+from gpt1.tracking.log import read_log
 
 KEYS = ["system", "task", "column", "metric", "update"]
 RECIPE = ("town", "bpe", "shard", "encode", "model", "transformer", "lstm", "pretrain", "finetune")
@@ -30,8 +30,8 @@ PERPLEXITY_RATIO = 1.02
 class Agreement(NamedTuple):
     """A comparison of two runs: one sentence, whether they agree (None: not comparable), and a
     table by system, task, column, metric and update. Its columns: `here` and `there`, the means
-    over seeds; `spread`, the deviation over seeds there; `allowed`, the largest difference that
-    counts as agreement.
+    over seeds; `spread`, the deviation over seeds there (here where there is one seed there);
+    `allowed`, the largest difference that counts as agreement.
     """
 
     sentence: str
@@ -45,18 +45,22 @@ def agreement(other: Path, title: str) -> Agreement:
     """
     scores = side_by_side(other)
     both = scores.dropna(subset=["here", "there"])
-    compared = both.query("rows_here != '' and rows_there != '' and task.notna()")
-    changed = compared[compared["rows_here"] != compared["rows_there"]]
+    fingerprinted = both.query("rows_here != '' and rows_there != '' and task.notna()")
+    other_rows = fingerprinted[fingerprinted["rows_here"] != fingerprinted["rows_there"]]
     reasons = [*different_parameters(other)]
     # a run without fingerprints, of an earlier version, is compared where it has the same recipe
-    if len(changed) == len(compared) and (reasons or len(changed)):
-        difference = "other data" if len(changed) else "another recipe"
+    difference = ""
+    if len(other_rows) == len(fingerprinted) and (reasons or len(other_rows)):
+        difference = "other data" if len(other_rows) else "another recipe"
+    if both.empty:
+        difference = "no score of this run"
+    if difference:
         return Agreement(f"Not compared with {title}, which has {difference}.", None, scores)
     reasons += different_perplexity(other)
-    reasons += [f"other rows of {task}" for task in changed["task"].unique()]
+    reasons += [f"other rows of {task}" for task in other_rows["task"].unique()]
     apart = (both["here"] - both["there"]).abs()
-    counted = (both["column"] == AVERAGE) | (both["system"] == FULL)
-    for row in both[counted & (apart > both["allowed"])].itertuples():
+    decides = (both["column"] == AVERAGE) | (both["system"] == FULL)
+    for row in both[decides & (apart > both["allowed"])].itertuples():
         name = f"{TITLES.get(row.system, row.system)}, {row.column}"
         reasons.append(f"{name} {row.here:.1f} here, {row.there:.1f} there")
     means = both.query("system == @FULL and column == @AVERAGE")
@@ -81,15 +85,19 @@ def agreement_with_shipped() -> str:
 
 
 def side_by_side(other: Path) -> pd.DataFrame:
-    """Put the scores of both runs side by side, indexed by KEYS, with each system's mean of Table
-    5.
+    """Put the scores of both runs side by side, indexed by KEYS, with each system's mean of those
+    columns of Table 5 that both runs have.
     """
-    sides = []
+    sides, runs = [], list[pd.DataFrame]()
     for run in (Path(), other):
         paths = sorted((run / stage_folder("report")).glob(f"*/{SCORES}"))
         scores = pd.concat([read_table(path) for path in paths]).dropna(subset="score")
-        scores = scores.assign(rows=scores.get("rows", "")).fillna({"rows": ""})
-        means = average(scores[scores["table"] == "table5"]).assign(task=pd.NA, update=pd.NA)
+        runs.append(scores.assign(rows=scores.get("rows", "")).fillna({"rows": ""}))
+    titles = [common_titles(scores[scores["table"] == "table5"]) for scores in runs]
+    for scores in runs:
+        shared = scores["column"].isin(titles[0]) & scores["column"].isin(titles[1])
+        table5 = scores[shared & (scores["table"] == "table5")]
+        means = average(table5).assign(task=pd.NA, update=pd.NA)
         scores = pd.concat([scores, means])
         scores["seed"] = scores["seed"].fillna(scores["pretraining_seed"])
         scores = scores.drop_duplicates([*KEYS, "seed"])
@@ -97,7 +105,8 @@ def side_by_side(other: Path) -> pd.DataFrame:
         statistics = grouped["score"].agg(["mean", "std", "count"])
         sides.append(statistics.assign(rows=grouped["rows"].first()))
     here, there = sides
-    both = pd.DataFrame({"here": here["mean"], "there": there["mean"], "spread": there["std"]})
+    spread = there["std"].combine_first(here["std"])
+    both = pd.DataFrame({"here": here["mean"], "there": there["mean"], "spread": spread})
     both = both.assign(rows_here=here["rows"], rows_there=there["rows"])
     noise = both["spread"].fillna(0) * (1 / here["count"] + 1 / there["count"]) ** 0.5
     both = both.assign(noise=noise).reset_index()
@@ -107,36 +116,45 @@ def side_by_side(other: Path) -> pd.DataFrame:
 
 
 def different_parameters(other: Path) -> Iterator[str]:
-    """Return the parameters of the recipe whose values differ; none where a run has no
-    params.yaml.
+    """Return the parameters of the recipe whose values differ. A task's or an ablation's row takes
+    what it leaves out from section `finetune`. None where a run has no params.yaml.
     """
-    here, there = (
+    sides: list[dict[str, Any]] = [
         pd.json_normalize(read_yaml(path)).iloc[0].to_dict() if path.is_file() else {}
         for path in (Path("params.yaml"), other / "params.yaml")
-    )
-    for key in sorted(here.keys() & there.keys()):
-        *_, name = key.split(".")
-        of_recipe = key.startswith(RECIPE) or ".finetune." in key or name == "train_rows"
-        if of_recipe and name not in NOT_COMPARED and repr(here[key]) != repr(there[key]):
-            yield f"{key} {here[key]} here, {there[key]} there"
+    ]
+    for key in sorted({*sides[0], *sides[1]}):
+        row, inside, name = key.rpartition(".finetune.")
+        if inside:
+            having = [side for side in sides if any(each.startswith(f"{row}.") for each in side)]
+        else:
+            having = [side for side in sides if key in side]
+        values = [side.get(key, side.get(f"finetune.{name}")) for side in having]
+        name = key.rpartition(".")[2]
+        of_recipe = inside or key.startswith(RECIPE) or name == "train_rows"
+        if of_recipe and name not in NOT_COMPARED and len({*map(repr, values)}) == len(sides):
+            yield f"{key} {values[0]} here, {values[1]} there"
 
 
 def different_perplexity(other: Path) -> Iterator[str]:
-    """Return whether the held-out perplexities of the first Transformers differ too much."""
-    values = []
+    """Return whether the held-out perplexities of the first Transformers differ too much; those of
+    other seeds are not compared.
+    """
+    values, seeds = [], []
     for run in (Path(), other):
         path = run / stage_folder("report", "curves", "training.csv")
-        facts = (
-            read_table(path).set_index("network")["heldout_perplexity"] if path.is_file() else {}
-        )
-        values.append(facts.get("transformer", float("nan")))
+        networks = read_table(path).set_index("network") if path.is_file() else pd.DataFrame()
+        values.append(networks.get("heldout_perplexity", {}).get("transformer", float("nan")))
+        path = run / "params.yaml"
+        seeds.append(read_yaml(path)["pretrain"]["seeds"][0] if path.is_file() else 0)
     here, there = values
-    if max(here / there, there / here) > PERPLEXITY_RATIO:
+    if seeds[0] == seeds[1] and max(here / there, there / here) > PERPLEXITY_RATIO:
         yield f"held-out perplexity {here:.3f} here, {there:.3f} there"
 
 
 def processor(run: Path) -> str:
-    """Return the processor that made a run."""
+    """Return the processor that made a run, as its logs have it; a packed run says so itself."""
     if (packed := run / RUN).is_file():
         return str(read_json(packed)["facts"]["Machine"]).partition(",")[0]
-    return machine()["cpu"]
+    logs = map(read_log, sorted((run / LOGS).rglob("*.run.json")))
+    return next((str(log["machine"]["cpu"]) for log in logs if "machine" in log), "unknown")

@@ -2,7 +2,7 @@
 data/.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -64,18 +64,19 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.reindex(columns=COLUMNS).astype(TYPES)
 
 
-def sources_of(params: Params) -> dict[str, tuple[str, str]]:
-    """Return for each task its source, "made up" or the release of its files, and a fingerprint of
-    its rows as the networks read them.
+def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return for each of these tasks its source, "made up" or the release of its files, and a
+    fingerprint of its labelled rows as the networks read them.
     """
     made_up = [name for name, source in params.sources.items() if is_made_up(source.folder)]
     sources = dict.fromkeys(made_up, (MADE_UP, ""))
-    for task, row in params.tasks.items():
-        path = stage_folder("encode", row.group, task, "task.json")
+    for task in params.tasks.keys() & tasks:
+        path = stage_folder("encode", params.tasks[task].group, task, "task.json")
         if path.is_file():
             with reading(path, f"encode@{task}"):
                 about = read_json(path)
-                digests = [split["sha256"] for split in about["splits"].values()]
+                splits = about["splits"].values()
+                digests = [split["sha256"] for split in splits if split["labelled"]]
             source = MADE_UP if task in made_up else str(about.get("release") or "")
             sources[task] = source, fingerprint(digests)
     return sources

@@ -48,7 +48,7 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         save_plot(folder / "pretraining.svg", lambda: plot_curves(curves))
     else:
         predictions = predictions_of(params, name)
-        scores = scores_of(predictions, name, sources_of(params))
+        scores = scores_of(predictions, name, sources_of(params, {*predictions["task"]}))
         scores.attrs = predictions.attrs = about(params)
         write_table(predictions, folder / PREDICTIONS)
         write_table(scores, folder / SCORES)

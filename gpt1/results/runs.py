@@ -31,9 +31,9 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     `metric`, `split`; `pretraining_seed` (NA without our pre-training), `seed` of the fine-tuning,
     `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of resampling
     their clusters; `source`, "made up" or the release of the files; `rows`, a fingerprint of the
-    task's rows as the networks read them. Test is scored by the weights
-    chosen on dev, dev by the last weights. `outdated`: parameters, code or data have changed since
-    that report was made; a warning says so too.
+    labelled rows of that task as the networks read them (not of zero-shot sets' prompts). Test is
+    scored by the weights chosen on dev, dev by the last weights. `outdated`: parameters, code or
+    data have changed since that report was made; a warning says so too.
 
     `predictions` has one row per example: `example`, counted from 0 in the split's order;
     `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class or
@@ -120,15 +120,31 @@ def within(run: str | None) -> Iterator[None]:
         yield
         return
     folder = find_run(run, "--run")
+    with reading_run("--run", folder), chdir(folder):
+        yield
+
+
+@contextmanager
+def reading_run(option: str, folder: Path) -> Iterator[None]:
+    """Turn what a run's folder, which may be a stranger's, makes fail into a UserError that names
+    the option which chose it.
+    """
     try:
-        with chdir(folder):
-            yield
-    except (AttributeError, LookupError, StopIteration, TypeError, ValueError) as error:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        NotImplementedError,
+        StopIteration,
+        TypeError,
+        ValueError,
+    ) as error:
         if SHIPPED in folder.parents:
             raise
         raise UserError(
-            f"--run {run}: {type(error).__name__} ({error}); {folder} holds what is no result of"
-            " gpt1, or gpt1 is at fault: does --run reference/town work?"
+            f"{option} {folder}: {type(error).__name__} ({error}); the folder holds what is no"
+            f" result of gpt1, or gpt1 is at fault: does {option} reference/town work?"
         ) from None
 
 
@@ -176,7 +192,7 @@ def freshness(folder: Path = Path()) -> Freshness:
     except (ModuleNotFoundError, UserError):  # a package without DVC; a dvc.yaml that is damaged
         return Freshness(unrecorded=frozenset(NAMES))
     unrecorded = frozenset(name for name, stage in graph.items() if not stage.recorded)
-    stages = frozenset(name for name, stage in graph.items() if stage.stale) - unrecorded
+    stages = frozenset(name for name, stage in graph.items() if stage.outdated) - unrecorded
     outdated = stages.intersection(NAMES)
     recorded = [pair for name in outdated for pair in graph[name].recorded.items()]
     agreeing = len({path for path, _ in recorded}) == len(set(recorded))

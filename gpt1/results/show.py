@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import TextWrapper, fill
@@ -26,11 +27,13 @@ def show_answer(run: str | None) -> None:
     from gpt1.results.page import INDEX
     from gpt1.results.runs import freshness
 
-    shown, option = answer(freshness()), f" --run {run}" if run else ""
+    state, option = freshness(), f" --run {run}" if run else ""
+    shown = answer(state)
     absent = " ".join(name for name in NAMES if not stage_folder("report", name).is_dir())
     on_dev = ", ".join(
         f"{task} {score:.1f}"
         for path in sorted(stage_folder("finetune").glob("*/*.json"))
+        if f"finetune@{path.stem}" not in state.stages
         for task, score in read_json(path).items()
     )
     if not (shown.notice or shown.sentence or on_dev):
@@ -60,7 +63,7 @@ def show_table(name: str, format_: str) -> None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise missing(path) from None
-    warn_of(name, Path())
+    warn_of([name], Path())
     if format_ == "terminal":
         width = get_terminal_size().columns
         wrapper = TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False)
@@ -68,11 +71,11 @@ def show_table(name: str, format_: str) -> None:
     sys.stdout.write(plain(text))
 
 
-def warn_of(name: str, folder: Path) -> None:
-    """Say on stderr if a report is out of date; stdout holds the table alone."""
+def warn_of(names: Sequence[str], folder: Path) -> None:
+    """Say on stderr which of these reports are out of date; stdout holds the table alone."""
     from gpt1.results.runs import freshness
 
-    if line := freshness(folder).line([name]):
+    if line := freshness(folder).line(names):
         warn(line if folder == Path() else f"{folder}: {line}")
 
 
@@ -87,7 +90,7 @@ def show_against(name: str, other: Path, title: str, every: bool) -> None:
         raise UserError(f"--against compares scores, expected table2 … table5 or figure2: {name}")
     pairs = set()
     for run in (Path(), other):
-        warn_of(name, run)
+        warn_of(NAMES, run)
         scores = read_table(run / stage_folder("report", name, SCORES))
         pairs |= {*zip(scores["system"], scores["column"], strict=True)}
     found = agreement(other, title)

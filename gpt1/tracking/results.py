@@ -9,13 +9,12 @@ import pandas as pd
 from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, parse_json, read_json, stage_folder
 from gpt1.params.profile import compose
-from gpt1.params.schema import PARAMS, Params
-from gpt1.params.yaml import read_yaml
+from gpt1.params.schema import Params
 from gpt1.tracking.log import Point, log_path, read_log
 
 PRETRAINING = "(pre-training)"  # stands first among the tasks
 Subject = tuple[str, str, str]  # task, system, seed
-FOLLOWED = ("town", "bpe", "shard", "encode", "model", "transformer", "pretrain")
+FOLLOWED = ("town", "bpe", "shard", "encode", "model", "pretrain")
 MEASURED = ("best_dev_score", "heldout_loss", "heldout_perplexity", "heldout_word_perplexity")
 
 
@@ -47,22 +46,24 @@ def subject(stage: str, name: str) -> Subject:
     return task, system, seed.removeprefix("seed-")
 
 
-def changes(task: str, system: str) -> str:
+def changes(params: Params, task: str, system: str, network: str) -> str:
     """Return those parameters that a training follows from which its profile has otherwise, as
     key=value, key=value; none where the profile is not in conf/.
     """
-    now = read_yaml(PARAMS)
     try:
-        usual = compose(now["profile"], [])
+        usual = compose(params.profile, [])
     except UserError:
         return ""
-    values, others = (pd.json_normalize(each).iloc[0] for each in (now, usual))
-    followed = {*FOLLOWED, task, system, "finetune" * (task != PRETRAINING)}
+    values, others = (
+        pd.json_normalize(each).iloc[0] for each in (params.model_dump(mode="json"), usual)
+    )
+    sections = {*FOLLOWED, network, "finetune" * (task != PRETRAINING)}
+    rows = (["tasks", task], ["ablations", system])
     return ", ".join(
         f"{key}={value}"
         for key, value in values.items()
-        if others.get(key) != value and followed.intersection(key.split(".")[:2])
-        if not key.endswith("seeds")
+        if others.get(key) != value and not key.endswith("seeds")
+        if key.partition(".")[0] in sections or key.split(".")[:2] in rows
     )
 
 
@@ -78,7 +79,9 @@ def finished_trainings(
             name = "/".join(parts[stage == "finetune" :])  # without the group
             task, system, seed = subject(stage, name)
             row = task
-            in_params = task in params.tasks and (stage != "ablation" or system in params.ablations)
+            in_params = task in (params.transfer if stage == "transfer" else params.tasks)
+            if stage == "ablation":
+                in_params = system in params.ablations and task in params.ablations[system].tasks
             if stage == "pretrain":
                 row, networks = f"{system}-{seed}", params.networks.pretrain
                 in_params = system in networks and int(seed) in params.pretrain.seeds
@@ -105,10 +108,12 @@ def read_training(stage: str, name: str, folder: Path) -> Training:
             {"time": began + seconds * point["update"] / max(updates, 1), **point}
             for point in values
         ]
-        measured = {key: round(float(numbers[key]), 4) for key in MEASURED if key in numbers}
+        last = {key: value for point in values for key, value in point.items() if key != "update"}
+        # the curve's own values stay as they are: by them MLflow's run is found again
+        extra = [key for key in MEASURED if key in numbers and key not in last]
+        measured = {key: round(float(numbers[key]), 4) for key in extra}
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(f"{folder} cannot be read ({error}); dvc repro makes it again") from None
-    last = {key: value for point in values for key, value in point.items() if key != "update"}
     measured |= {"seconds": seconds} if facts else {}
     mark = facts.get("fingerprint", fingerprint(values))
     return Training(points, mark, last, measured, updates, began, facts)
@@ -119,7 +124,10 @@ def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, dict[str, f
     columns the one with the most examples.
     """
     paths = sorted(stage_folder("report").glob("*/scores.parquet"))
-    every = [pd.read_parquet(path) for path in paths if path.parent.name not in outdated]
+    try:
+        every = [pd.read_parquet(path) for path in paths if path.parent.name not in outdated]
+    except (OSError, ValueError) as error:
+        raise UserError(f"a report cannot be read ({error}); gpt1 run makes it again") from None
     if not every:
         return {}
     scores = pd.concat(every).query("update.isna() and seed.notna() and score.notna()")

@@ -128,15 +128,16 @@ def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
     """
     task, system, seed = subject(stage, name)
     about = {"task": task, "system": system, "seed": seed, "stage": stage}
-    about["changed"] = changes(task, system)
     ablation = system if stage == "ablation" else None
+    network: str = params.ablations[system].network if ablation else "transformer"
+    network = system if stage == "pretrain" else network
+    about["changed"] = changes(params, task, system, network)
     if stage == "pretrain":
         recipe = pretraining_params(params, system).pretrain.model_dump()  # type: ignore[arg-type]
     else:
         recipe = finetune_recipe(params, task, ablation).model_dump()
     if stage == "transfer":
         recipe["transfer"] = int(system.removeprefix("layers-"))
-    network = params.ablations[ablation].network if ablation else system
     if network.startswith("lstm"):
         about["units"] = getattr(params, network).units
     return about | params.model.model_dump() | recipe

@@ -9,7 +9,16 @@ from pathlib import Path
 from time import time
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, fingerprint, read_json, sha256_file, stage_folder, write_json
+from gpt1.base.files import (
+    DATA,
+    LOGS,
+    fingerprint,
+    read_json,
+    sha256_file,
+    stage_folder,
+    write_json,
+)
+from gpt1.base.locks import locked
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off
 from gpt1.tracking.log import RUNS
@@ -21,6 +30,7 @@ VIEWS = Path(__file__).with_name("views.json")
 COMPLETE = "gpt1.complete"  # a report's files, by their fingerprint
 
 
+@locked(LOGS / "sync.lock")  # two at once would write a run twice
 def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tuple[int, int]:
     """Write to MLflow all finished results under data/ that it lacks, but those of the `outdated`
     stages; tag as outdated whatever it has of others. Returns how many it has now, and how many are
@@ -34,7 +44,9 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
         store = Store(params)
         for stage, name, folder in finished_trainings(params, outdated):
             training, of_what = read_training(stage, name, folder), subject(stage, name)
-            run = store.run(stage, name, training.fingerprint, training.began, training.last)
+            run = store.run(
+                stage, name, training.fingerprint, training.began, training.last or None
+            )
             runs[f"{stage} {name}"] = run.info.run_id
             results = training.measured | scores.get(of_what, {})
             # a training without a score today, for its report is outdated, keeps what MLflow has
