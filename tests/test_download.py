@@ -159,7 +159,7 @@ def test_terms_are_shown_and_accepted_by_name(checkout, hub):
             ],
         ),
         ("--download cola", 900, ["cola did not come (RemoteProtocolError: peer closed"]),
-        ("--download stsb", 90, ["stsb did not come (ChunkedEncodingError"]),
+        ("--download stsb", 90, ["stsb did not come (RemoteProtocolError"]),
     ],
 )
 def test_a_download_in_vain_is_one_line(checkout, hub, words, cut, lines):
