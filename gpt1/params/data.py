@@ -45,8 +45,7 @@ def download_sources(
     names = [*names, *["books"] * bool(books)]
     for source in names:
         if source not in ("all", *origins):
-            expected = ", ".join(origins)
-            raise UserError(f"--download {source}: expected all, or some of {expected}")
+            raise UserError(f"--download {source}: expected all, or some of {', '.join(origins)}")
     for source in [*origins]:
         if not {source, "all"} & {*names}:
             del origins[source]

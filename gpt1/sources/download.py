@@ -61,14 +61,16 @@ def ask(source: str, origin: Origin, licence: str) -> str:
             size += sum(file["size"] for file in files.values())
             if not files:
                 raise FileNotFoundError(path)
-    megabytes = f"{size / 1e6:,.2f} MB"
-    return f"to download: {source}, {megabytes}, from {urlsplit(host).netloc}; licence: {licence}"
+    return (
+        f"to download: {source}, {size / 1e6:,.2f} MB, from {urlsplit(host).netloc};"
+        f" licence: {licence}"
+    )
 
 
 def ask_all(origins: Mapping[str, Origin], licences: Iterable[str]) -> list[bool]:
     """Ask all hosts side by side. Returns which of them have the files."""
     with ThreadPoolExecutor() as pool:
-        return [*pool.map(partial(attempt, ask), origins.keys(), origins.values(), licences)]
+        return [*pool.map(partial(attempt, ask), origins, origins.values(), licences)]
 
 
 def bring(source: str, origin: Origin) -> str:
@@ -95,10 +97,13 @@ def link_files(origin: HubFiles, folder: Path) -> str:
 
     if not sys.stderr.isatty():
         disable_progress_bars()
-    patterns, version = [*origin.patterns], origin.revision
+    patterns = [*origin.patterns]
     commit = Path(
         snapshot_download(
-            origin.repository, repo_type="dataset", revision=version, allow_patterns=patterns
+            origin.repository,
+            repo_type="dataset",
+            revision=origin.revision,
+            allow_patterns=patterns,
         )
     )
     for path in sorted(path for pattern in patterns for path in commit.glob(pattern)):
