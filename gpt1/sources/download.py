@@ -21,14 +21,13 @@ PLAIN: dict[str, Any] = {"headers": {"Accept-Encoding": "identity"}, "timeout": 
 
 def by_hand(source: str, origin: Origin) -> str:
     """Give the command that brings the files without this program."""
-    folder = RAW / source
     if isinstance(origin, HubFiles):
         files = " ".join(f"--include '{pattern}'" for pattern in origin.patterns)
         return (
             f"hf download {origin.repository} --repo-type dataset --revision {origin.revision}"
-            f" {files} --local-dir {folder}"
+            f" {files} --local-dir {RAW / source}"
         )
-    return f"wget -P {folder} {' '.join(origin)}"
+    return f"wget -P {RAW / source} {' '.join(origin)}"
 
 
 def attempt(work: Callable[..., str], source: str, origin: Origin, *more: str) -> bool:
@@ -93,7 +92,7 @@ def link_files(origin: HubFiles, folder: Path) -> str:
     damaged file, which is removed from the cache.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
     if not sys.stderr.isatty():
         disable_progress_bars()
