@@ -89,6 +89,11 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
             if notice != (notice := f"waiting for DVC, {busy[1] if busy else 'which is at work'}"):
                 print(notice, file=sys.stderr, flush=True)
             time.sleep(POLL_SECONDS)
+        except FileNotFoundError as error:
+            raise UserError(
+                f"{error.filename} is a link to nothing (the Hub's cache was cleaned?); remove that"
+                " folder of data/raw, and bring it again: gpt1 profile … --download all"
+            ) from None
         except (DvcException, NotImplementedError) as error:  # the latter of a hash cut short
             reason = " ".join(f"{error} {error.__cause__ or ''}".split()) or f"{LOCK} is cut short"
             cure = "stages: dvc stage list"

@@ -176,6 +176,10 @@ def test_the_graph_is_dvcs_and_says_what_is_out_of_date(graph, monkeypatch):
         read_graph(["work@a", "tabel2"])
     assert not graph.start("repro", "work@b", program=("-m", "dvc")).wait()
     assert outlook(read_graph([])) == "2 of 4 stages have to run (work@a, table2)"
+    Path("out/a").mkdir()
+    Path("out/a/gone").symlink_to("nowhere")
+    with pytest.raises(UserError, match=r"out/a/gone is a link to nothing"):
+        read_graph([])
     lock = Path("dvc.lock")
     whole = lock.read_text()
     for text in (whole.replace("first:", "<<<<<<< HEAD\n  first:"), whole.replace("2.0", "3.0")):

@@ -19,7 +19,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_204,
+    "product, tokens": 125_201,
     "product, files": 189,
     "tests, tokens": 103_537,
     "tests, files": 89,

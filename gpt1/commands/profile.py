@@ -89,6 +89,7 @@ def import_released() -> None:
         from gpt1.exchange.authors import read_authors
         from gpt1.exchange.incoming import write_import
 
+        print("official: importing the authors' weights")
         theirs = folder.rename(folder.with_name(".official"))
         write_import(read_authors(theirs), folder)
         shutil.rmtree(theirs)

@@ -45,8 +45,7 @@ def download_sources(
     names = [*names, *["books"] * bool(books)]
     for source in names:
         if source not in ("all", *origins):
-            expected = ", ".join(origins)
-            raise UserError(f"--download {source}: expected all, or some of {expected}")
+            raise UserError(f"--download {source}: expected all, or some of {', '.join(origins)}")
     for source in [*origins]:
         if not {source, "all"} & {*names}:
             del origins[source]
@@ -61,14 +60,14 @@ def download_sources(
     there = ask_all(origins, [known[source].licence for source in origins])
     came = [
         source
-        for source, is_there in zip([*origins], there, strict=True)
+        for source, is_there in zip(origins, there, strict=True)
         if is_there and attempt(bring, source, origins[source])
     ]
     if lacking := ", ".join(source for source in origins if source not in came):
         raise TemporaryError(
-            f"did not come: {lacking}; run the same command again, or go on without:"
-            f" gpt1 profile {values['profile']} (without a network HF_HUB_OFFLINE=1 takes what the"
-            " Hub's cache has)"
+            f"did not come: {lacking}; run the same command again, or without --download to go on"
+            " without them (HF_HUB_OFFLINE=1 takes what the Hub's cache has; from the data/raw of"
+            " another clone a folder may be copied)"
         )
 
 

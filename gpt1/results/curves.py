@@ -38,11 +38,9 @@ def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
             curves.append(points.reindex(columns=POINTS).assign(network=network))
             facts.append({"network": network} | {name: summary[name] for name in FACTS})
             parameters += [(network, *count) for count in summary["parameters"].items()]
-    curve = pd.concat(curves or [pd.DataFrame(columns=[*POINTS, "network"])])
-    summaries = pd.DataFrame(facts, columns=["network", *FACTS])
     return (
-        curve,
-        summaries,
+        pd.concat(curves or [pd.DataFrame(columns=[*POINTS, "network"])]),
+        pd.DataFrame(facts, columns=["network", *FACTS]),
         pd.DataFrame(parameters, columns=["network", "component", "parameters"]),
     )
 
@@ -64,10 +62,11 @@ def plot_curves(curves: pd.DataFrame) -> "Figure":
         style = {"color": NETWORK_COLOURS[network], "linestyle": NETWORK_DASHES[network]}
         training, heldout = thinned(curve), curve.dropna(subset="heldout_loss")
         losses.plot(training["update"], training["loss"], label=NETWORK_TITLES[network], **style)
-        points = heldout["update"], heldout["heldout_loss"]
-        losses.plot(*points, "o", color=style["color"], markersize=3)
+        losses.plot(
+            heldout["update"], heldout["heldout_loss"], "o", color=style["color"], markersize=3
+        )
+        losses.legend(frameon=False)
         rates.plot(training["update"], training["learning_rate"], **style)
     losses.set(xscale="log", xlabel="updates (points: held out)", ylabel="loss, nats a token")
     rates.set(xlabel="updates", ylabel="learning rate")
-    losses.legend(frameon=False)
     return figure

@@ -34,9 +34,11 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
         return {"Claims of the paper": claims_table(read_table(folder / CLAIMS_FILE))}, list(CLAIMS)
     if name == "curves":
         facts = read_table(folder / "training.csv").set_index("network")
+        if facts.empty:
+            return {}, ["No curves: the weights were trained elsewhere."]
         parts = read_table(folder / "parameters.csv")
-        parts = parts.pivot_table("parameters", "component", "network", sort=False).astype("Int64")
-        parts = parts.sort_index(key=lambda names: names == "total", kind="stable")
+        parts = parts.pivot_table("parameters", "component", "network", sort=False)
+        parts = parts.sort_index(key=lambda names: names == "total", kind="stable").astype("Int64")
         return {"Pre-training": named(facts), "Parameters by component": named(parts)}, list(CURVES)
     scores = read_table(folder / SCORES)
     if name == "figure2":

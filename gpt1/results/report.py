@@ -98,7 +98,7 @@ def about(params: Params) -> dict[str, str]:
     length = f"{recipe.updates:,} updates" if recipe.updates else f"{recipe.epochs:g} epochs"
     trained = f"pre-trained for {length} on {params.clean.corpus_name}"
     if recipe.source == "official":
-        trained = "with the authors' weights"
+        trained = "with imported weights"
     layers = f"{model.layers} layer{'s' * (model.layers > 1)} of width {model.width}"
     tasks = f"fine-tuned on {len(params.tasks)} task{'s' * (len(params.tasks) != 1)}"
     return {"run": f"Profile {params.profile}: {layers}, {trained}, {tasks}"}

@@ -3,6 +3,7 @@ original addresses, each checked before it counts as there.
 """
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -14,20 +15,19 @@ from gpt1.base.files import RAW, sha256_file, write_json, writing_folder
 from gpt1.sources.addresses import HubFiles, Origin
 
 ABOUT = "download.json"  # beside the files; acquire puts it into its manifest
-TIMEOUT_SECONDS = 8
-CHUNK_BYTES = 1 << 16
+# Of original addresses, asked by the Hub's client: its errors are short, HF_HUB_OFFLINE rules it.
+PLAIN: dict[str, Any] = {"headers": {"Accept-Encoding": "identity"}, "timeout": 8}
 
 
 def by_hand(source: str, origin: Origin) -> str:
     """Give the command that brings the files without this program."""
-    folder = RAW / source
     if isinstance(origin, HubFiles):
         files = " ".join(f"--include '{pattern}'" for pattern in origin.patterns)
         return (
             f"hf download {origin.repository} --repo-type dataset --revision {origin.revision}"
-            f" {files} --local-dir {folder}"
+            f" {files} --local-dir {RAW / source}"
         )
-    return f"wget -P {folder} {' '.join(origin)}"
+    return f"wget -P {RAW / source} {' '.join(origin)}"
 
 
 def attempt(work: Callable[..., str], source: str, origin: Origin, *more: str) -> bool:
@@ -35,22 +35,21 @@ def attempt(work: Callable[..., str], source: str, origin: Origin, *more: str) -
     whether it went well.
     """
     try:
-        print(f"{work(source, origin, *more)}\n", end="", flush=True)  # whole, beside other threads
-        return True
-    except Exception as error:  # httpx, requests and huggingface_hub have many
+        line, came = work(source, origin, *more), True
+    except Exception as error:  # httpx and huggingface_hub have many
         why = f"{type(error).__name__}: {error}".splitlines()[0].partition(". ")[0]
-        line = f"{source} did not come ({why}); by hand: {by_hand(source, origin)}\n"
-        print(line, end="", flush=True)
-        return False
+        line, came = f"{source} did not come ({why}); by hand: {by_hand(source, origin)}", False
+    print(line + "\n", end="", flush=True)  # whole, beside other threads
+    return came
 
 
 def ask(source: str, origin: Origin, licence: str) -> str:
     """Ask the host how much is to come. Raises what the network does."""
-    from huggingface_hub import HfApi, HfFileSystem, is_offline_mode
+    from huggingface_hub import HfApi, HfFileSystem, get_session, is_offline_mode
 
     if not isinstance(origin, HubFiles):
-        host = min(origin)
-        size = sum(int(answer_of("head", file).headers["Content-Length"]) for file in origin)
+        heads = [get_session().head(file, **PLAIN).raise_for_status() for file in origin]
+        host, size = min(origin), sum(int(head.headers["Content-Length"]) for head in heads)
     elif is_offline_mode():
         return f"{source}: from the Hub's cache; licence: {licence}"
     else:
@@ -61,14 +60,16 @@ def ask(source: str, origin: Origin, licence: str) -> str:
             size += sum(file["size"] for file in files.values())
             if not files:
                 raise FileNotFoundError(path)
-    megabytes = f"{size / 1e6:,.2f} MB"
-    return f"to download: {source}, {megabytes}, from {urlsplit(host).netloc}; licence: {licence}"
+    return (
+        f"to download: {source}, {size / 1e6:,.2f} MB, from {urlsplit(host).netloc};"
+        f" licence: {licence}"
+    )
 
 
 def ask_all(origins: Mapping[str, Origin], licences: Iterable[str]) -> list[bool]:
     """Ask all hosts side by side. Returns which of them have the files."""
     with ThreadPoolExecutor() as pool:
-        return [*pool.map(partial(attempt, ask), origins.keys(), origins.values(), licences)]
+        return [*pool.map(partial(attempt, ask), origins, origins.values(), licences)]
 
 
 def bring(source: str, origin: Origin) -> str:
@@ -91,11 +92,17 @@ def link_files(origin: HubFiles, folder: Path) -> str:
     damaged file, which is removed from the cache.
     """
     from huggingface_hub import snapshot_download
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    repository, revision, patterns = origin.repository, origin.revision, [*origin.patterns]
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    patterns = [*origin.patterns]
     commit = Path(
         snapshot_download(
-            repository, repo_type="dataset", revision=revision, allow_patterns=patterns
+            origin.repository,
+            repo_type="dataset",
+            revision=origin.revision,
+            allow_patterns=patterns,
         )
     )
     for path in sorted(path for pattern in patterns for path in commit.glob(pattern)):
@@ -109,29 +116,17 @@ def link_files(origin: HubFiles, folder: Path) -> str:
     return commit.name
 
 
-def answer_of(method: str, address: str) -> Any:
-    """Ask an original address. Raises OSError where it refuses, or HF_HUB_OFFLINE forbids it."""
-    import requests
-    from huggingface_hub import is_offline_mode
-
-    if is_offline_mode():
-        raise OSError("HF_HUB_OFFLINE is set")
-    plain, seconds = {"Accept-Encoding": "identity"}, TIMEOUT_SECONDS
-    answer = requests.request(method, address, headers=plain, stream=True, timeout=seconds)
-    answer.raise_for_status()
-    return answer
-
-
 def stream(address: str, expected: str, path: Path) -> None:
     """Write one file from its original address. Raises OSError where it is not
     the published one.
     """
+    from huggingface_hub import get_session
     from tqdm import tqdm
 
-    with answer_of("get", address) as answer, path.open("wb") as file:
-        bar = {"total": int(answer.headers["Content-Length"]), "desc": path.name, "disable": None}
-        with tqdm.wrapattr(file, "write", **bar) as out:
-            for block in answer.iter_content(CHUNK_BYTES):
+    with get_session().stream("GET", address, **PLAIN) as answer, path.open("wb") as file:
+        size = int(answer.raise_for_status().headers["Content-Length"])
+        with tqdm.wrapattr(file, "write", total=size, desc=path.name, disable=None) as out:
+            for block in answer.iter_raw():
                 out.write(block)
     if (found := checksum(path, len(expected))) != expected:
         raise OSError(f"expected the checksum {expected}, found {found}")
