@@ -19,14 +19,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 124_642,
+    "product, tokens": 124_633,
     "product, files": 189,
     "tests, tokens": 103_406,
     "tests, files": 89,
     "benchmarks, tokens": 14_692,
     "benchmarks, files": 12,
-    "pages, bytes": 140_860,
-    "scripts and templates, bytes": 14_711,
+    "pages, bytes": 140_859,
+    "scripts and templates, bytes": 14_703,
 }
 
 
