@@ -112,9 +112,10 @@ def show_against(name: str, other: Path, title: str, every: bool) -> None:
         shown = outside[["here", "there", "difference", "spread"]]
         print(plain(f"\n{shown.to_string(float_format='{:.1f}'.format, na_rep='–')}"))
     alone = set(rows["system"]) - set(both["system"])
-    print(
-        f"\n{within.sum()} of {len(both)} scores lie within what seeds differ by"
+    counted = (
+        f"{within.sum()} of {len(both)} scores lie within what seeds differ by"
         f"{'' if every else ' (--all shows them)'}"
         + f"; of one run alone: {', '.join(sorted(alone))}"
         * bool(alone)
     )
+    print(f"\n{fill(counted, WIDTH)}")

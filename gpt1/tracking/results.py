@@ -15,7 +15,6 @@ from gpt1.tracking.log import Point, log_path, read_log
 PRETRAINING = "(pre-training)"  # stands first among the tasks
 Subject = tuple[str, str, str]  # task, system, seed
 FOLLOWED = ("town", "bpe", "shard", "encode", "model", "pretrain")
-MEASURED = ("best_dev_score", "heldout_loss", "heldout_perplexity", "heldout_word_perplexity")
 
 
 class Training(NamedTuple):
@@ -108,12 +107,12 @@ def read_training(stage: str, name: str, folder: Path) -> Training:
             {"time": began + seconds * point["update"] / max(updates, 1), **point}
             for point in values
         ]
-        last = {key: value for point in values for key, value in point.items() if key != "update"}
-        # the curve's own values stay as they are: by them MLflow's run is found again
-        extra = [key for key in MEASURED if key in numbers and key not in last]
-        measured = {key: round(float(numbers[key]), 4) for key in extra}
+        # of a pre-training the curve ends with all that is measured
+        best = numbers.get("best_dev_score")
+        measured = {} if best is None else {"best_dev_score": round(float(best), 4)}
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(f"{folder} cannot be read ({error}); dvc repro makes it again") from None
+    last = {key: value for point in values for key, value in point.items() if key != "update"}
     measured |= {"seconds": seconds} if facts else {}
     mark = facts.get("fingerprint", fingerprint(values))
     return Training(points, mark, last, measured, updates, began, facts)

@@ -24,10 +24,7 @@ from gpt1.tracking.results import changes, subject
 IDENTITY, OUTDATED = "gpt1.run", "outdated"  # tags
 LONGEST_NAME = 80  # of a run; what exceeds it stands in the column `changed`
 NOTE = "mlflow.note.content"  # MLflow's pages show it as the description
-DESCRIPTION = (
-    "GPT-1 as a profile of params.yaml has it: a run for each pre-training and fine-tuning, with"
-    " its parameters and curves; the run `report` has Tables 2 to 5, ours beside the paper's."
-)
+DESCRIPTION = "A run for each training; the run `report` has Tables 2 to 5 beside the paper's."
 
 
 class Store:
