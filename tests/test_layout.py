@@ -19,14 +19,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 125_201,
+    "product, tokens": 125_182,
     "product, files": 189,
-    "tests, tokens": 103_537,
+    "tests, tokens": 103_527,
     "tests, files": 89,
     "benchmarks, tokens": 14_692,
     "benchmarks, files": 12,
-    "pages, bytes": 141_270,
-    "scripts and templates, bytes": 14_711,
+    "pages, bytes": 141_554,
+    "scripts and templates, bytes": 14_703,
 }
 
 

@@ -47,7 +47,7 @@ def show_answer(run: str | None) -> None:
         f"Fine-tuned so far, best scores on dev: {on_dev}." * (not shown.sentence),
         f"Not there yet: {absent}." * bool(absent),
         f"Page: {page}. Tables: gpt1 table{option} table2 … claims.",
-        "Verdicts need three pre-trainings: make reproduce PROFILE=town (45 min)."
+        "Verdicts need three pre-trainings: make reproduce PROFILE=town (an hour)."
         * shown.sentence.startswith("Profile demo:"),
     ]
     texts = [line if "\n" in line else fill(line, WIDTH) for line in lines if line]
