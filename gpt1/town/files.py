@@ -83,9 +83,10 @@ SIZES = {  # rows of train, dev and test; where the official test has no labels 
 }
 # which words of a meaning rows may take: of SST-2 every other one in training, else all
 EVERY, WORDS = slice(None), {"sst2": slice(0, None, 2)}
-# as often: of four stories in six one pre-training had 72 on MNLI-mm, not 90
-MATCHED = ("story", "report", "letter")
-MISMATCHED = ("talk", "diary", "notice")
+# each as often: of four stories in six one pre-training had 72 on MNLI-mm, not 90; without notices,
+# before whose quality stand more words than in the others, one fine-tuning in five had 76 to 86
+MATCHED = ("story", "report", "letter", "notice")
+MISMATCHED = ("talk", "diary")
 MISMATCHED_SEED = 1_000_003  # added to the seed
 
 
