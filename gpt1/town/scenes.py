@@ -3,7 +3,7 @@
 from random import Random
 
 from gpt1.town import lexicon
-from gpt1.town.qualities import ALL, POLE_OF
+from gpt1.town.qualities import ALL, OF_PEOPLE, OF_THINGS, POLE_OF
 from gpt1.town.telling import ASKING_WHETHER, OF_ONE, Fact, clause_of, fill, sentence, synonym
 from gpt1.town.town import Town
 
@@ -19,7 +19,9 @@ class Scene:
         self.sentences: list[str] = []
         self.speakers = chance.sample(town.people, 2)
         self.subject = chance.choice((*town.relatives, *town.belongings))
-        self.qualities = chance.sample(town.qualities_of(self.subject), 2)
+        kinds = tuple(OF_PEOPLE if self.subject in town.relatives else OF_THINGS)
+        self.qualities = chance.sample(kinds, 2)
+        self.others = [kind for kind in kinds if kind not in self.qualities]
         self.named = False  # whether the subject's name has been said
 
     def say(self, *clauses: str) -> None:
@@ -36,10 +38,7 @@ class Scene:
 
     def unknown(self) -> Fact:
         """Return a quality of the subject that the text does not mention, true or not."""
-        kind = self.chance.choice(
-            [kind for kind in self.town.qualities_of(self.subject) if kind not in self.qualities]
-        )
-        fact = self.town.fact(kind, self.subject)
+        fact = self.town.fact(self.chance.choice(self.others), self.subject)
         return fact if self.chance.random() < 0.5 else self.town.contrary(fact)
 
     def name(self) -> str | None:

@@ -9,9 +9,8 @@ from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from gpt1.town import lexicon
 from gpt1.town.qualities import ALL, OF_PEOPLE, OPPOSITE, POLE_OF, Pole
-from gpt1.town.tales import Slots, Tale
+from gpt1.town.tales import Slots, Tale, contrary
 from gpt1.town.telling import OF_QUALITY, Fact, clause_of
 from gpt1.town.town import Town
 
@@ -26,21 +25,20 @@ FRAME = re.compile(
 
 
 class Side(NamedTuple):
-    """What rows of one side may use. Side 0 is for training, side 1 for dev and test.
+    """What rows of one side may use.
 
-    forbidden: sentences of the books, in lower case, which no row may repeat; words: which words of
-    a meaning it uses.
+    names: every other name of people and streets; forbidden: sentences of the books, in lower case,
+    which no row may repeat; words: which words of a meaning it uses.
     """
 
-    number: int
+    names: slice
     chance: Random
     forbidden: frozenset[str]
     words: slice
 
     def town(self) -> Town:
-        """Return a small town with this side's people and streets: every other name."""
-        names = lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS
-        return Town(self.chance, *(kind[self.number :: 2] for kind in names))
+        """Return a small town with this side's people and streets."""
+        return Town(self.chance, self.names)
 
     def share(self, items: Iterable[str]) -> tuple[str, ...]:
         """Return those of the words that this side uses."""
@@ -80,7 +78,7 @@ class Side(NamedTuple):
                 words = self.share(POLE_OF[slots[slot]].words)
                 slots[slot], slots[twin] = self.chance.sample(words, 2)
             both = sorted(
-                (slots, tale.contrary(slots)),
+                (slots, contrary(slots)),
                 key=lambda candidate: candidate["a"] not in FIRST_POLES,
             )
             if not any(frame.format(**filled).lower() in self.forbidden for filled in both):

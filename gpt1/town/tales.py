@@ -30,7 +30,7 @@ ADVERBS = words(
 
 class Tale(NamedTuple):
     """How a tale is told, in frames of equal meaning; what follows from it; short questions about
-    it with their answers; and which slots to exchange for the contrary.
+    it with their answers.
 
     `draw` fills the slots from the town, or changes the town to fit.
     """
@@ -38,15 +38,7 @@ class Tale(NamedTuple):
     frames: tuple[str, ...]
     claims: tuple[str, ...]
     quiz: tuple[str, ...]  # question|answer
-    exchanged: tuple[tuple[str, str], ...]
     draw: Callable[[Town], Slots]
-
-    def contrary(self, slots: Slots) -> Slots:
-        """Return the slots, exchanged."""
-        new = dict(slots)
-        for first, second in self.exchanged:
-            new[first], new[second] = slots[second], slots[first]
-        return new
 
 
 def _negation(town: Town) -> Slots:
@@ -72,6 +64,11 @@ def _two_words(town: Town, first: Pole, second: Pole) -> Slots:
     return dict(zip(("a", "a2", "b", "b2"), words, strict=True))
 
 
+def contrary(slots: Slots) -> Slots:
+    """Exchange the two words of one meaning for the two of the contrary."""
+    return slots | {"a": slots["b"], "a2": slots["b2"], "b": slots["a"], "b2": slots["a2"]}
+
+
 def _coming(town: Town) -> Slots:
     slots = dict(zip("pq", town.chance.sample(town.people, 2), strict=True))
     slots["went"] = town.chance.choice(WAYS)
@@ -93,7 +90,6 @@ so {s} was {a2}
 what was {s}|{a}
 what was {s}|{a2}
 """),
-    (("a", "b"), ("a2", "b2")),
     _negation,
 )
 ORDER = Tale(
@@ -111,7 +107,6 @@ now {s} was {a2}
 what was {s} now|{a}
 what was {s} now|{a2}
 """),
-    (("a", "b"), ("a2", "b2")),
     _order,
 )
 CAME = Tale(
@@ -129,7 +124,6 @@ the last who {went} was {q}
 first|{p}
 last|{q}
 """),
-    (("p", "q"),),
     _coming,
 )
 TALES = (NEGATION, ORDER, CAME)

@@ -18,21 +18,20 @@ class Town:
     """People by name, things by noun ("the kite"), and every fact about them as it stands.
 
     All have qualities, and so have relatives ("Anna's aunt") and belongings ("Anna's kite").
-    `women` and `men` are the names to draw from, `compounds` those of streets.
+    `names`: which of the names of people and streets it may take.
     """
 
     def __init__(
         self,
         chance: Random,
-        women: Sequence[str],
-        men: Sequence[str],
-        compounds: Sequence[str],
+        names: slice,
         *,
         things: int = 4,
     ) -> None:
         self.chance = chance
-        self.women = chance.sample(women, PEOPLE // 2)
-        self.men = chance.sample(men, PEOPLE // 2)
+        compounds = lexicon.COMPOUNDS[names]
+        self.women = chance.sample(lexicon.WOMEN[names], PEOPLE // 2)
+        self.men = chance.sample(lexicon.MEN[names], PEOPLE // 2)
         self.people = self.women + self.men
         chance.shuffle(self.people)
         nouns = chance.sample(lexicon.THINGS, things + PEOPLE)
@@ -60,14 +59,14 @@ class Town:
         for kinds, subjects in ((THING_KINDS, self.things), (PERSON_KINDS, self.people)):
             for kind in kinds:
                 for subject in subjects:
-                    self.change(Fact(kind, subject, self.new_value(kind, subject)))
+                    self.values[kind, subject] = self.new_value(kind, subject)
         for qualities, owners in (
             (OF_THINGS, self.belongings + self.things),
             (OF_PEOPLE, self.relatives + self.people),
         ):
             for noun, poles in qualities.items():
                 for subject in owners:
-                    self.change(Fact(noun, subject, chance.choice(chance.choice(poles).words)))
+                    self.values[noun, subject] = chance.choice(chance.choice(poles).words)
 
     def change(self, fact: Fact) -> None:
         """An event: from now on the fact holds."""
@@ -81,10 +80,6 @@ class Town:
         return Fact(
             kind, subject, self.chance.choice(POLE_OF[value].words) if kind in ALL else value
         )
-
-    def qualities_of(self, subject: str) -> tuple[str, ...]:
-        """The nouns of the qualities of a relative or a belonging."""
-        return tuple(OF_PEOPLE if subject in (*self.people, *self.relatives) else OF_THINGS)
 
     def contrary(self, fact: Fact) -> Fact:
         """The opposite of a quality, in any word."""
