@@ -171,33 +171,24 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def files_under(paths: Iterable[str]) -> Iterator[Path]:
-    """Yield the files under files and folders. Links to folders are followed where they are given,
-    as DVC does.
-    """
-    for path in map(Path, paths):
-        yield from (
-            file
-            for file in [path, *sorted(path.rglob("*"))]
-            if file.is_file() and "__pycache__" not in file.parts
-        )
-
-
-def is_hidden(relative: PurePath) -> bool:
+def is_hidden(name: str) -> bool:
     """Return whether systems and editors keep a file for themselves, by any part of its path:
     .ipynb_checkpoints/a.txt, .Trash-1000/a.txt, __MACOSX/a.txt, ._a.txt, ~$a.txt.
     """
     return any(
-        component.startswith((".", "~$")) or component == "__MACOSX" for component in relative.parts
+        component.startswith((".", "~$")) or component == "__MACOSX"
+        for component in PurePath(name).parts
     )
 
 
-def looks(paths: Sequence[str]) -> str:
+def looks(paths: Iterable[Path]) -> str:
     """Return sixteen digits that stand for the size and modification time of all files under
     `paths`; DVC's own cache of hashes works likewise.
     """
     facts = []
-    for file in files_under(paths):
-        with suppress(OSError):
-            facts.append([str(file), file.stat().st_size, file.stat().st_mtime_ns])
+    for path in paths:
+        for file in [path, *sorted(path.rglob("*"))]:
+            if file.is_file() and "__pycache__" not in file.parts:
+                with suppress(OSError):
+                    facts.append([str(file), file.stat().st_size, file.stat().st_mtime_ns])
     return fingerprint(facts)

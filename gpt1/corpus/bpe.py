@@ -45,9 +45,8 @@ class Vocabulary:
             LINE_END,
         )
         self.size = len(self.pieces)
-        self.start, self.delimiter, self.extract = range(
-            self.size, self.size + len(SPECIAL_SYMBOLS)
-        )
+        self._decoded = (*self.pieces, *(symbol + WORD_END for symbol in SPECIAL_SYMBOLS))
+        self.start, self.delimiter, self.extract = range(self.size, len(self._decoded))
         self.fingerprint = fingerprint([self.pieces, self.merges])
         self._remembered = lru_cache(maxsize=CACHED_WORDS)(self._word)
 
@@ -133,13 +132,9 @@ class Vocabulary:
         """
         pieces = []
         for id_ in ids:
-            if not 0 <= id_ < self.size + len(SPECIAL_SYMBOLS):
-                raise ValueError(
-                    f"expected ids below {self.size + len(SPECIAL_SYMBOLS)}, found {id_}"
-                )
-            pieces.append(
-                self.pieces[id_] if id_ < self.size else SPECIAL_SYMBOLS[id_ - self.size] + WORD_END
-            )
+            if not 0 <= id_ < len(self._decoded):
+                raise ValueError(f"expected ids below {len(self._decoded)}, found {id_}")
+            pieces.append(self._decoded[id_])
         return "".join(pieces).replace(WORD_END, " ")
 
 

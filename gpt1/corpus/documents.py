@@ -3,7 +3,6 @@ that does not grow with the file.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -67,34 +66,30 @@ def _object(line: bytes) -> dict[str, Any]:
     return row if isinstance(row, dict) else {}
 
 
-@contextmanager
-def _one_line(file: CorpusFile) -> Iterator[None]:
-    """Within the block pyarrow's errors become UserError."""
+def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
+    """The texts of a Parquet file's column."""
     import pyarrow as pa
+    from pyarrow import parquet
 
+    unpacked, size = 0, file.path.stat().st_size
     try:
-        yield
+        _checked(file, parquet.read_schema(file.path), field)
+        with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
+            batches = table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False)
+            # one by one: a dictionary may hold a long text that many rows name
+            for row, value in enumerate(cell for batch in batches for cell in batch.column(0)):
+                text = value.as_py()
+                unpacked += len(text or "")
+                refuse_bomb(file, unpacked, size)
+                if text is not None and len(text) > LONGEST_DOCUMENT:
+                    raise _too_long(file, row)
+                yield text
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(
             f"{file.path} cannot be read as .{file.form} ({reason}); get it again or take it out of"
             " the corpus"
         ) from None
-
-
-def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
-    """The texts of a table's column."""
-    unpacked, size = 0, file.path.stat().st_size
-    with _one_line(file):
-        # one by one: a dictionary may hold a long text that many rows name
-        cells = (cell for column in _columns(file, field) for cell in column)
-        for row, value in enumerate(cells):
-            text = value.as_py()
-            unpacked += len(text or "")
-            refuse_bomb(file, unpacked, size)
-            if text is not None and len(text) > LONGEST_DOCUMENT:
-                raise _too_long(file, row)
-            yield text
 
 
 def _checked(file: CorpusFile, schema: Any, field: str) -> None:
@@ -113,16 +108,6 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
             f" {', '.join(map(ascii, names)) or 'no column of texts'}; name it: gpt1 profile"
             " PROFILE clean.text_field=COLUMN"
         )
-
-
-def _columns(file: CorpusFile, field: str) -> Iterator[Any]:
-    """Some rows of a Parquet file's column after the other."""
-    from pyarrow import parquet
-
-    _checked(file, parquet.read_schema(file.path), field)
-    with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
-        for batch in table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False):
-            yield batch.column(0)
 
 
 def _too_long(file: CorpusFile, row: int) -> UserError:

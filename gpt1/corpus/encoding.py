@@ -65,21 +65,20 @@ def encode_books(
     if books:  # profile official needs none
         hold_out = hold_out.for_corpus(unit_names(books))
     load = partial(Vocabulary.load, vocabulary_folder)
-    items = [(book, hold_out, task_folder) for book in books]
+    work = partial(encode_book, hold_out=hold_out, task_folder=task_folder)
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
-    for result in mapped("encoding books", load, encode_book, items, bytes_of(books), task_folder):
+    for result in mapped("encoding books", load, work, books, bytes_of(books), task_folder):
         for split, writer in writers.items():
             writer.extend(Path(result["folder"]) / f"{split}.bin", result[split])
     return {split: writer.close() for split, writer in writers.items()}
 
 
 def encode_book(
-    vocabulary: Vocabulary, arguments: tuple[CleanedBook, HoldOut, Path]
+    vocabulary: Vocabulary, book: CleanedBook, hold_out: HoldOut, task_folder: Path
 ) -> dict[str, Any]:
     """Write `<split>.bin` of one book or file of documents into a new folder; that folder, and of
     each split the rows of the index.
     """
-    book, hold_out, task_folder = arguments
     folder = task_folder / uuid4().hex  # a task that Ray repeats may for a while run twice
     folder.mkdir()
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}

@@ -40,7 +40,7 @@ def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
     the block ends without error; an earlier one of that name, when the block begins. No two that
     run at once may have one name.
     """
-    inputs = looks([*map(str, reads), "params.yaml", str(PACKAGE)])
+    inputs = looks([*reads, Path("params.yaml"), PACKAGE])
     versions = [version(library) for library in LIBRARIES]
     mark = fingerprint([inputs, versions, *facts])
     folder = CHECKPOINTS / "text" / f"{name}-{mark}"

@@ -3,8 +3,8 @@ and configuration by its save_pretrained, tokenizer, the code of both, model car
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,10 +38,7 @@ def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) 
         weights, vocabulary_folder, "transformer", "a pre-trained Transformer; --task for a task's"
     )
     model = language_model(saved)
-    with filling(target) as folder:
-        model.save_pretrained(folder)
-        write_rest(folder, saved, None)
-    return sorted(path.name for path in target.iterdir())
+    return write_folder(target, saved, model)
 
 
 class ChosenTask(NamedTuple):
@@ -114,34 +111,26 @@ def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
     model = getattr(modeling_gpt1, f"GPT1For{purpose}").from_pretrained(
         None, config=config, state_dict=state
     )
-    with filling(target) as folder:
-        model.save_pretrained(folder)
-        write_json(folder / "task.json", about)
-        shutil.copy(CODE / "modeling_gpt1.py", folder)
-        write_rest(folder, saved, about)
-    return sorted(path.name for path in target.iterdir())
+    return write_folder(target, saved, model, about)
 
 
-@contextmanager
-def filling(target: Path) -> Iterator[Path]:
+def filling(target: Path) -> AbstractContextManager[Path]:
     """Give a folder to fill, which becomes `target` as a whole. Raises UserError where `target` is
     neither new nor empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target}: expected a new or empty folder, found another; name one")
-    with writing_folder(target) as folder:
-        yield folder
+    return writing_folder(target)
 
 
-def write_rest(folder: Path, saved: SavedModel, task: Mapping[str, Any] | None) -> None:
-    """Write all but the model: the tokenizer with our files that make words and sequences, and the
-    card.
+def write_folder(
+    target: Path, saved: SavedModel, model: Any, task: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Write a model of transformers, the tokenizer with our files that make words and sequences,
+    and the card. Returns the names of the files.
     """
-    vocabulary, kind = saved.vocabulary, str(task["kind"]) if task else None
-    vocabulary.save(folder, {})
-    (folder / "meta.json").unlink()
-    symbols = dict(zip(("bos_token", "sep_token", "cls_token"), SPECIAL_SYMBOLS, strict=True))
-    config = {
+    vocabulary = saved.vocabulary
+    config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "auto_map": {"AutoTokenizer": ["tokenization_gpt1.GPT1Tokenizer", None]},
         "clean_up_tokenization_spaces": False,
@@ -152,15 +141,23 @@ def write_rest(folder: Path, saved: SavedModel, task: Mapping[str, Any] | None) 
         "pad_token": UNKNOWN,
         "split_special_tokens": True,  # a text that holds the letters of a symbol is not cut there
     }
-    write_json(
-        folder / "tokenizer_config.json", config | ({"kind": kind} | symbols if kind else {})
-    )
-    with writing(folder / "tokenizer.json") as file:
-        file.write(words_to_ids(vocabulary, bool(task)))
-    shutil.copy(CODE / "tokenization_gpt1.py", folder)
-    shutil.copy(str(gpt1.corpus.words.__file__), folder / "preprocessing.py")
-    shutil.copy(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
-    model_card(saved, task).save(folder / "README.md")
+    with filling(target) as folder:
+        model.save_pretrained(folder)
+        if task:
+            config["kind"] = task["kind"]
+            config |= zip(("bos_token", "sep_token", "cls_token"), SPECIAL_SYMBOLS, strict=True)
+            write_json(folder / "task.json", task)
+            shutil.copy(CODE / "modeling_gpt1.py", folder)
+        vocabulary.save(folder, {})
+        (folder / "meta.json").unlink()
+        write_json(folder / "tokenizer_config.json", config)
+        with writing(folder / "tokenizer.json") as file:
+            file.write(words_to_ids(vocabulary, bool(task)))
+        shutil.copy(CODE / "tokenization_gpt1.py", folder)
+        shutil.copy(str(gpt1.corpus.words.__file__), folder / "preprocessing.py")
+        shutil.copy(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
+        model_card(saved, task).save(folder / "README.md")
+    return sorted(path.name for path in target.iterdir())
 
 
 def words_to_ids(vocabulary: Vocabulary, of_task: bool) -> str:

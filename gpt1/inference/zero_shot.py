@@ -13,7 +13,8 @@ from gpt1.base.files import read_json
 from gpt1.inference.continuations import Prompts, log_probabilities, read_prompts
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description, load_weights
-from gpt1.tasks.zero_shot import SETS, answers, best_threshold, continuation_scores, score_answers
+from gpt1.tasks.metrics import score
+from gpt1.tasks.zero_shot import SETS, answers, best_threshold, continuation_scores
 
 
 class PromptSet(NamedTuple):
@@ -82,6 +83,6 @@ def answer_sets(
         scores = {}
         for set_ in sets:
             arrays[f"{set_.name}/{update}"] = answers = set_.answers(network, batch_tokens)
-            scores[set_.name] = score_answers(SETS[set_.name], set_.scored.labels_n, answers)
+            scores[set_.name] = score(SETS[set_.name].task.metric, set_.scored.labels_n, answers)
         snapshots.append({"update": update, "scores": scores})
     return snapshots, arrays

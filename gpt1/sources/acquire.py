@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpt1.base.errors import DISK_FULL, UserError
-from gpt1.base.files import link_or_copy, sha256_file
+from gpt1.base.files import link_or_copy, parse_json, sha256_file
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.definitions import Source
 from gpt1.sources.find import find_files, place_of, small_files
@@ -91,8 +91,8 @@ def combine_files(origin: Path, target: Path) -> None:
     with target.open("w", encoding="utf-8", newline="\n") as writer:
         for path in small_files(origin):
             try:
-                passage = json.loads(path.read_bytes())
-            except (ValueError, RecursionError):
+                passage = parse_json(path.read_bytes())
+            except ValueError:
                 passage = {"unreadable": "not JSON"}
             if not isinstance(passage, dict):
                 passage = {"unreadable": "no JSON object"}

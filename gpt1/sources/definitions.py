@@ -5,6 +5,7 @@ get it.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import RAW
@@ -55,15 +56,11 @@ class Source:
     @property
     def expected(self) -> str:
         """The files that must be there, in words: `a, b or c, d`."""
-        names = [
-            ", ".join(map(self.official, layout.required))
-            for layout in self.layouts
-            if not layout.exported
-        ]
-        names += (
-            ["a Hugging Face export (.parquet or .jsonl)"]
-            if any(layout.exported for layout in self.layouts)
-            else []
+        names = dict.fromkeys(
+            "a Hugging Face export (.parquet or .jsonl)"
+            if layout.exported
+            else ", ".join(map(self.official, layout.required))
+            for layout in sorted(self.layouts, key=attrgetter("exported"))
         )
         return " or ".join(names) or f"{self.every[0]} files"
 

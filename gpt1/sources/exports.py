@@ -42,16 +42,12 @@ def kept_files(folder: Path, name: str) -> list[str]:
     """The files of one split of an export, as `acquire` keeps them, in their order; empty where it
     is not there.
     """
-    parent = PurePosixPath(name).parent
-    matches = [
-        (match, path)
-        for path in sorted((folder / parent).glob(f"{PurePosixPath(name).name}-*"))
-        if (match := _PART.fullmatch(path.name))
-        and match["stem"] == PurePosixPath(name).name
-        and match["number"]
-    ]
-    files = [(parent / path.name).as_posix() for match, path in matches if path.is_file()]
-    return files if matches and len(files) == int(matches[0][0]["parts"]) else []
+    split = folder / name
+    for suffix in SUFFIXES:
+        if parts := [*_matching(split.parent, split.name, suffix)]:
+            whole = len(parts) == int(parts[0][0]["parts"])
+            return [path.relative_to(folder).as_posix() for _, path in parts] if whole else []
+    return []
 
 
 def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
@@ -79,7 +75,7 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
         match = _PART.fullmatch(path.name)
         if (
             match
-            and not is_hidden(Path(path.name))
+            and not is_hidden(path.name)
             and (stem is None or (match["stem"] == stem and match["number"]))
             and path.is_file()
         ):

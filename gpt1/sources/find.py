@@ -60,7 +60,7 @@ def place_of(source: Source, name: str, base: Path) -> Path | None:
 
 def small_files(folder: Path) -> list[Path]:
     """The sorted files of a folder that are combined into one."""
-    return sorted(path for path in folder.glob("*.[tT][xX][tT]") if not is_hidden(Path(path.name)))
+    return sorted(path for path in folder.glob("*.[tT][xX][tT]") if not is_hidden(path.name))
 
 
 def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
@@ -78,7 +78,7 @@ def _entries(folder: Path) -> list[Path]:
     read.
     """
     try:
-        return sorted(path for path in folder.iterdir() if not is_hidden(Path(path.name)))
+        return sorted(path for path in folder.iterdir() if not is_hidden(path.name))
     except OSError as error:
         raise UserError(
             f"{folder} cannot be read ({error.strerror}); make it readable to you"
@@ -102,7 +102,7 @@ def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
     places, left = dict[str, Path](), Counter[str]()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if is_hidden(Path(name)):
+        if is_hidden(name):
             left["hidden"] += path.is_file()
         elif path.is_dir():
             if path.is_symlink():

@@ -1,19 +1,18 @@
 """Examples as arrays of token ids, and what later stages need to know of a task."""
 
 import hashlib
-from array import array
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.shards import token_type
 from gpt1.tasks.definitions import Task
 from gpt1.tasks.readers import SplitRows
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
 
-UINT16_ENTRIES = 65_536
 DESCRIBED = (
     "combine",
     "kind",
@@ -36,13 +35,11 @@ def texts_of(examples: Iterable[Example]) -> list[str]:
 
 def packed(sequences: Iterable[Iterable[int]], largest: int) -> dict[str, Any]:
     """Join sequences of ids up to `largest`: tokens [t], offsets [n + 1]."""
-    tokens, offsets = array("H" if largest < UINT16_ENTRIES else "I"), array("q", [0])
-    for sequence in sequences:
-        tokens.extend(sequence)
-        offsets.append(len(tokens))
+    type_ = token_type(largest + 1)
+    parts = [np.fromiter(sequence, type_) for sequence in sequences]
     return {
-        "tokens": np.frombuffer(tokens, dtype=np.uint16 if tokens.typecode == "H" else np.uint32),
-        "offsets": np.frombuffer(offsets, dtype=np.int64),
+        "tokens": np.concatenate(parts),
+        "offsets": np.cumsum([0, *map(len, parts)], dtype=np.int64),
     }
 
 

@@ -123,7 +123,7 @@ def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """
     numbering = dict(enumerate(task.integers, start=task.first_integer))
     names = feature.get("names") if isinstance(feature, dict) else None
-    if isinstance(names, list) and list(numbering.items()) != list(enumerate(map(str, names))):
+    if isinstance(names, list) and numbering != dict(enumerate(map(str, names))):
         raise UserError(
             f"{path}: its label integers mean {_numbering(dict(enumerate(names)))}; expected"
             f" {_numbering(numbering) or 'labels as words'}; export it with that order, or with"

@@ -128,7 +128,7 @@ def files(reading: Format, required: bool = True, /, **named: str) -> Layout:
 
 def _trio(pattern: str, reading: Format) -> Layout:
     """Return train, dev and a labelled test split, one file each."""
-    return files(reading, True, **{name: pattern.format(name) for name in SPLITS})
+    return files(reading, **{name: pattern.format(name) for name in SPLITS})
 
 
 def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> TableFormat:

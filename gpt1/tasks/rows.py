@@ -2,7 +2,6 @@
 file; and which rows belong together, so that a resample must draw them together.
 """
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpt1.base.errors import UserError, not_utf8
+from gpt1.base.files import parse_json
 from gpt1.tasks.definitions import SCORE_CLASSES, Task
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -132,8 +132,8 @@ def filled(name: str, text: object) -> str:
 def json_object(line: bytes) -> dict[str, Any]:
     """Parse a line as a JSON object. Raises BadRowError."""
     try:
-        row = json.loads(as_text(line))
-    except (ValueError, RecursionError):
+        row = parse_json(as_text(line))
+    except ValueError:
         raise BadRowError("not JSON", quoted(line.decode("utf-8", errors="replace"))) from None
     if not isinstance(row, dict):
         raise BadRowError("no JSON object", type(row).__name__)

@@ -1,13 +1,13 @@
 """Files of columns opened: their columns' names, what they say of them, and their rows."""
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError, not_utf8
+from gpt1.base.files import parse_json
 from gpt1.tasks.layouts import TableFormat
 from gpt1.tasks.rows import BadRowError, as_text, json_object, numbered_lines
 
@@ -142,7 +142,7 @@ def _parquet(path: Path) -> Table:
 def _features(text: bytes) -> dict[str, Any]:
     """The features in the metadata that `datasets` writes; none where it is something else."""
     try:
-        value = json.loads(text)["info"]["features"]
-    except (ValueError, RecursionError, LookupError, TypeError):
+        value = parse_json(text)["info"]["features"]
+    except (ValueError, LookupError, TypeError):
         return {}
     return value if isinstance(value, dict) else {}

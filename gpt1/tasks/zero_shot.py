@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gpt1.tasks.definitions import TASKS, Task
-from gpt1.tasks.metrics import score
 from gpt1.tasks.pronouns import DPRD
 
 Rule = Literal["threshold", "next_word", "choice", "substitution"]
@@ -80,8 +79,3 @@ def answers(rule: Rule, scores_nk: Floats, threshold: float) -> npt.NDArray[np.i
     """
     chosen = scores_nk[:, 0] > threshold if rule == "threshold" else np.argmax(scores_nk, axis=1)
     return chosen.astype(np.int8)
-
-
-def score_answers(set_: ZeroShotSet, labels_n: Integers, answers_n: npt.NDArray[np.int8]) -> float:
-    """The set's metric: Matthews correlation of CoLA (-1..1), accuracy (0..1) of the others."""
-    return score(set_.task.metric, labels_n, answers_n.astype(np.int64))
