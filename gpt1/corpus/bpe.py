@@ -44,6 +44,7 @@ class Vocabulary:
             *(left + right for left, right in merges),
             LINE_END,
         )
+        self.table = {piece: id_ for id_, piece in enumerate(self.pieces)}
         self.size = len(self.pieces)
         self._decoded = (*self.pieces, *(symbol + WORD_END for symbol in SPECIAL_SYMBOLS))
         self.start, self.delimiter, self.extract = range(self.size, len(self._decoded))
@@ -67,7 +68,7 @@ class Vocabulary:
         """
         from importlib.metadata import version
 
-        write_json(folder / "vocab.json", {piece: id_ for id_, piece in enumerate(self.pieces)})
+        write_json(folder / "vocab.json", self.table)
         with writing(folder / "merges.txt") as file:
             file.write(
                 "\n".join((VERSION_LINE, *(f"{left} {right}" for left, right in self.merges)))
@@ -87,11 +88,11 @@ class Vocabulary:
         )
 
     @cached_property
-    def _model(self) -> Any:
+    def byte_pairs(self) -> Any:
+        """The BPE model of tokenizers: a word to its pieces."""
         from tokenizers.models import BPE
 
-        table = {piece: id_ for id_, piece in enumerate(self.pieces)}
-        return BPE(table, list(self.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
+        return BPE(self.table, list(self.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
 
     @cached_property
     def _cleaner(self) -> Cleaner:
@@ -100,7 +101,7 @@ class Vocabulary:
     def _word(self, word: str) -> tuple[int, ...]:
         if word == NEWLINE:
             return (self.size - 1,)
-        return tuple([token.id for token in self._model.tokenize(word)])
+        return tuple([token.id for token in self.byte_pairs.tokenize(word)])
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
         """Ids of words as cleaning gives them (lower case, NEWLINE for a line break); an unknown
@@ -144,7 +145,7 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
     """
     try:
         table = read_json(table_path)
-        lines = merges_path.read_text(encoding="utf-8").split("\n")
+        _, *lines = merges_path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except OSError as error:
         raise UserError(
             f"{error.filename} cannot be read ({error.strerror}); {what_to_do}"
@@ -154,7 +155,7 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
             f"{table_path} or {merges_path} is damaged ({error}); {what_to_do}"
         ) from None
     merges = []
-    for row, line in enumerate(lines[1:-1] if lines[-1] == "" else lines[1:], start=2):
+    for row, line in enumerate(lines, start=2):
         left, _, right = line.partition(" ")
         if not left or not right or " " in right:
             raise UserError(

@@ -6,6 +6,7 @@ windows lie inside books and most would be shorter than a window.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -38,12 +39,9 @@ def encode_texts(name: str, texts: Sequence[str], vocabulary_folder: Path) -> di
     """
     batches = [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
     load, characters = partial(Vocabulary.load, vocabulary_folder), sum(map(len, texts))
-    ids: dict[str, list[int]] = {}
     with kept_tasks(name, [vocabulary_folder], fingerprint(texts)) as task_folder:
         encoded = mapped(name, load, encode_batch, batches, characters, task_folder)
-        for batch, encoded_batch in zip(batches, encoded, strict=True):
-            ids.update(zip(batch, encoded_batch, strict=True))
-    return ids
+        return dict(zip(texts, chain.from_iterable(encoded), strict=True))
 
 
 def encode_words(vocabulary: Vocabulary, words: list[str]) -> NDArray[np.unsignedinteger]:

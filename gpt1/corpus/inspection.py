@@ -17,6 +17,7 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig", "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
+    (b"", "utf-8", "utf-8"),
 )
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 # one of these stands in every mark of Project Gutenberg: looked for first, quicker than the pattern
@@ -118,10 +119,7 @@ def inspect(book: CorpusFile) -> Inspection:
     windows-1252. Raises UserError.
     """
     head = next(blocks(book, 0, 4), b"")
-    mark, label, codec = next(
-        (known_mark for known_mark in BYTE_ORDER_MARKS if head.startswith(known_mark[0])),
-        (b"", "utf-8", "utf-8"),
-    )
+    mark, label, codec = next(row for row in BYTE_ORDER_MARKS if head.startswith(row[0]))
     problem = "neither UTF-8 nor windows-1252"
     try:
         try:

@@ -3,6 +3,7 @@
 """
 
 import hashlib
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from gpt1.base.files import read_json, write_json
 
 SPLITS = ("train", "heldout")
 COPIED_BYTES = 1 << 20  # at a time
+Integers = NDArray[np.int64]
 WHAT_TO_DO = "write it again: dvc repro shard"
 
 
@@ -94,7 +96,7 @@ class Shards:
 
     def __init__(self, folder: Path, index: dict[str, Any]) -> None:
         self.folder, self.index = folder, index
-        self._tables = dict[tuple[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]()
+        self._starts = cache(self._starts_of_books)  # every update asks
         self._type = np.dtype(index["dtype"]).newbyteorder("<")
 
     @classmethod
@@ -137,7 +139,7 @@ class Shards:
         facts = self.index["splits"][split]
         return float(facts["words"] / facts["tokens"])
 
-    def windows(self, split: str, starts: NDArray[np.int64], context: int) -> NDArray[np.int64]:
+    def windows(self, split: str, starts: Integers, context: int) -> Integers:
         """Return the tokens [b, context + 1] from each of these starts. Raises UserError where one
         is outside the vocabulary.
         """
@@ -154,9 +156,7 @@ class Shards:
             )
         return windows
 
-    def starts(
-        self, split: str, seed: int, update: int, batch_size: int, context: int
-    ) -> NDArray[np.int64]:
+    def starts(self, split: str, seed: int, update: int, batch_size: int, context: int) -> Integers:
         """Return where the windows of a batch begin, [batch], in tokens from the file's start:
         uniform over all starts of windows within one book, determined by (seed, update) alone.
         """
@@ -166,7 +166,7 @@ class Shards:
         )
         return self._positions(generator.integers(0, ends[-1], size=batch_size), ends, offsets)
 
-    def heldout_windows(self, count: int, context: int) -> NDArray[np.int64]:
+    def heldout_windows(self, count: int, context: int) -> Integers:
         """Return [count, context + 1] tokens of the held-out books, with evenly spaced starts;
         always the same.
         """
@@ -174,12 +174,10 @@ class Shards:
         starts = np.arange(count, dtype=np.int64) * int(ends[-1]) // count
         return self.windows("heldout", self._positions(starts, ends, offsets), context)
 
-    def _starts(self, split: str, context: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for books with a window, the running number of starts and where each book begins;
-        cached, because every update asks. Raises UserError where there is none.
+    def _starts_of_books(self, split: str, context: int) -> tuple[Integers, Integers]:
+        """Return, of each book, the running number of starts and where it begins. Raises UserError
+        where no book has a window.
         """
-        if (split, context) in self._tables:
-            return self._tables[split, context]
         books = self.index["splits"][split]["books"]
         counts = np.array([max(0, book["tokens"] - context) for book in books], dtype=np.int64)
         if not counts.sum():
@@ -188,14 +186,10 @@ class Shards:
                 f"{self.folder}: no {split} book is as long as a window of {context + 1} tokens"
                 f" (the longest has {longest}); lower model.context, or bring longer books"
             )
-        table = np.cumsum(counts), np.array([book["offset"] for book in books], dtype=np.int64)
-        self._tables[split, context] = table
-        return table
+        return np.cumsum(counts), np.array([book["offset"] for book in books], dtype=np.int64)
 
     @staticmethod
-    def _positions(
-        starts: NDArray[np.int64], ends: NDArray[np.int64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _positions(starts: Integers, ends: Integers, offsets: Integers) -> Integers:
         """Return positions in the token file of starts that are counted over all books."""
         book = np.searchsorted(ends, starts, side="right")
         return offsets[book] + starts - np.where(book > 0, ends[book - 1], 0)

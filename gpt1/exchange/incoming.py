@@ -83,14 +83,15 @@ def read_checkpoint(folder: Path) -> Incoming:
             f"{folder}: expected the tensors of a language model of the sizes that {path.name} has,"
             f" found {strange[0]} missing, unknown or of another shape; {WHAT_TO_DO}"
         )
+    stated = network.config
     sizes = sizes_from(
         path,
-        context=network.config.n_positions,
-        width=network.config.n_embd,
-        layers=network.config.n_layer,
-        heads=network.config.n_head,
-        feed_forward=4 * network.config.n_embd,
-        layer_norm_epsilon=network.config.layer_norm_epsilon,
+        context=stated.n_positions,
+        width=stated.n_embd,
+        layers=stated.n_layer,
+        heads=stated.n_head,
+        feed_forward=4 * stated.n_embd,
+        layer_norm_epsilon=stated.layer_norm_epsilon,
     )
     state = network.transformer.state_dict()
     vocabulary, files = read_pieces(folder)

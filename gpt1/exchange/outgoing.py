@@ -163,12 +163,8 @@ def write_folder(
 def words_to_ids(vocabulary: Vocabulary, of_task: bool) -> str:
     """Return tokenizer.json: byte pairs of text that is words with a blank between."""
     from tokenizers import Tokenizer, decoders, pre_tokenizers
-    from tokenizers.models import BPE
 
-    table = zip(vocabulary.pieces, range(vocabulary.size), strict=True)
-    tokenizer = Tokenizer(
-        BPE(dict(table), list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
-    )
+    tokenizer = Tokenizer(vocabulary.byte_pairs)
     tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
     tokenizer.decoder = decoders.BPEDecoder(suffix=WORD_END)
     if of_task:

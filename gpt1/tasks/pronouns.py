@@ -4,6 +4,7 @@ of Winograd's schemas.
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from gpt1.sources.definitions import DPRD as SOURCE
@@ -54,17 +55,10 @@ def read_blocks(path: Path) -> Rows:
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
     """(row of its first line, its lines) of each run of lines that are not blank."""
-    block: list[bytes] = []
-    first = 0
-    for number, line in numbered_lines(path):
-        if line.strip():
-            first = first if block else number
-            block.append(line)
-        elif block:
-            yield first, block
-            block = []
-    if block:
-        yield first, block
+    for blank, block in groupby(numbered_lines(path), lambda numbered: not numbered[1].strip()):
+        if not blank:
+            (first, *_), lines = zip(*block, strict=True)
+            yield first, list(lines)
 
 
 def _example(lines: list[bytes]) -> Example:

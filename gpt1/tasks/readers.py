@@ -150,26 +150,23 @@ def examples_of(
     of the split for wrong labels.
     """
     present = files_of(split, folder)
-    for subset, name in [
-        (split.first_subset + number, name)
-        for number, names in enumerate(present)
-        for name in names
-    ]:
-        readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
-        for row in read_rows(folder / name, split.format, task):
-            if isinstance(row, Example):
-                readable += 1
-                tally.examples += 1
-                tally.labelled += row.label != UNLABELLED
-                tally.highest = max(tally.highest, row.label)
-                numbered = subset and task.subsets and not split.exported
-                yield replace(row, subset=subset) if numbered else row
-            else:
-                first = first if unreadable else row
-                unreadable[row.reason] += 1
-        if readable or unreadable or not split.exported:  # one part of an export may have no rows
-            _check_rows(folder / name, readable, unreadable, first, max_unreadable_fraction)
-        tally.unreadable.update(unreadable)
+    for subset, names in enumerate(present, split.first_subset):
+        numbered = subset and task.subsets and not split.exported
+        for path in (folder / name for name in names):
+            readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
+            for row in read_rows(path, split.format, task):
+                if isinstance(row, Example):
+                    readable += 1
+                    tally.examples += 1
+                    tally.labelled += row.label != UNLABELLED
+                    tally.highest = max(tally.highest, row.label)
+                    yield replace(row, subset=subset) if numbered else row
+                else:
+                    first = first if unreadable else row
+                    unreadable[row.reason] += 1
+            if readable or unreadable or not split.exported:  # a part of an export may have no rows
+                _check_rows(path, readable, unreadable, first, max_unreadable_fraction)
+            tally.unreadable.update(unreadable)
     _check_split(task, split, folder / present[0][0], tally)
 
 

@@ -57,7 +57,8 @@ def _tsv(path: Path, format_: TableFormat) -> Table:
     names = list(format_.header)
     if not names:
         try:
-            names = [name for _, line in [next(lines, (0, b""))] for name in _cells(line)]
+            _, head = next(lines, (0, b""))
+            names = _cells(head)
         except BadRowError as bad:
             raise UserError(
                 f"{path}: expected a header in UTF-8, found {bad.detail}; save the file as UTF-8"
