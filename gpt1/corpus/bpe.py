@@ -1,8 +1,7 @@
-"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): the vocabulary in the authors' layout of
-ids, encoding and decoding.
+"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): the vocabulary, encoding, decoding.
 
-Layout of ids: 0 `<unk>`, then the characters, the same characters with `</w>`, the merges in order,
-last the line break.
+The authors' layout of ids: 0 `<unk>`, the characters, the same characters with `</w>`, the merges
+in order, the line break.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +29,7 @@ CACHED_LENGTH = 100  # longer words are rare and not kept, so that the cache is 
 
 
 class Vocabulary:
-    """Pieces of words and their ids. `size` leaves out the three special symbols, whose ids follow:
+    """Pieces of words and their ids. `size` leaves out the three special symbols that follow:
     start, delimiter, extract.
     """
 
@@ -53,8 +52,8 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
-        """Read vocab.json and merges.txt as stage bpe wrote them. Raises UserError where they are
-        absent or do not fit together.
+        """Read vocab.json and merges.txt of stage bpe. Raises UserError where they are absent or do
+        not fit together.
         """
         return read_vocabulary(
             folder / "vocab.json",
@@ -63,8 +62,8 @@ class Vocabulary:
         )
 
     def save(self, folder: Path, facts: dict[str, Any]) -> None:
-        """Write vocab.json, merges.txt and meta.json (`facts`, size, fingerprint, versions of what
-        decides the words).
+        """Write vocab.json, merges.txt and meta.json (`facts`, size, fingerprint, versions of
+        libraries).
         """
         from importlib.metadata import version
 
@@ -89,7 +88,7 @@ class Vocabulary:
 
     @cached_property
     def byte_pairs(self) -> Any:
-        """The BPE model of tokenizers: a word to its pieces."""
+        """Return the BPE model of tokenizers."""
         from tokenizers.models import BPE
 
         return BPE(self.table, list(self.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
@@ -104,9 +103,7 @@ class Vocabulary:
         return tuple([token.id for token in self.byte_pairs.tokenize(word)])
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
-        """Ids of words as cleaning gives them (lower case, NEWLINE for a line break); an unknown
-        piece is id 0.
-        """
+        """Return ids of cleaned words (NEWLINE for a line break); an unknown piece is id 0."""
         remembered, alone = self._remembered, self._word
         return list(
             chain.from_iterable(
@@ -115,7 +112,7 @@ class Vocabulary:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Ids of raw text, exactly those of the authors' encoder: ftfy, standardisation, spaCy,
+        """Return ids of raw text, those of the authors' encoder: ftfy, standardisation, spaCy,
         lower case, pairs. Raises UserError.
         """
         try:
@@ -128,8 +125,8 @@ class Vocabulary:
             ) from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Text of ids: the pieces joined, a blank at each word's end; special symbols by name.
-        Raises ValueError for other ids.
+        """Return the text of ids, a blank at each word's end, special symbols by name. Raises
+        ValueError for other ids.
         """
         pieces = []
         for id_ in ids:
@@ -140,8 +137,8 @@ class Vocabulary:
 
 
 def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Vocabulary:
-    """A vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless they
-    are in the authors' layout.
+    """Read a vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless
+    they are in the authors' layout.
     """
     try:
         table = read_json(table_path)
@@ -169,7 +166,7 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
 def vocabulary_from(
     table: Any, merges: Sequence[Sequence[str]], where: str, what_to_do: str
 ) -> Vocabulary:
-    """A vocabulary from a table {piece: id} and merges. Raises UserError, naming `where`, unless
+    """Make a vocabulary of a table {piece: id} and merges. Raises UserError, naming `where`, unless
     they are in the authors' layout.
     """
     if not isinstance(table, dict) or sorted(table.values(), key=str) != sorted(
@@ -196,8 +193,8 @@ def vocabulary_from(
 
 
 def import_authors(folder: Path, merges: int) -> Vocabulary:
-    """The authors' vocabulary from their two files in `folder`. Raises UserError unless it is
-    theirs, 40,478 entries, and has `merges`.
+    """Read the authors' two files in `folder`. Raises UserError unless they have 40,478 entries and
+    `merges` merges.
     """
     what_to_do = (
         "bring the two files of openai/finetune-transformer-lm, folder model, or set bpe.source to"

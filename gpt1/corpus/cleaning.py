@@ -1,4 +1,4 @@
-"""A corpus cleaned: every book and every file of documents, and the counts of both."""
+"""A corpus cleaned: every book and file of documents, and counts of both."""
 
 import re
 import shutil
@@ -24,9 +24,8 @@ SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only whe
 
 @dataclass(frozen=True)
 class Cleaning:
-    """One file to clean: where to write it, and the field of a document's text.
-
-    inspection: of a book; None for a file of documents.
+    """One file to clean, where to write it, and the field of a document's text. `inspection`: of a
+    book; None for documents.
     """
 
     file: CorpusFile
@@ -56,8 +55,8 @@ def clean_files(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, Any]:
-    """Write every book, cleaned, into folder/books and every file of documents into
-    folder/documents; their counts. Raises UserError.
+    """Write cleaned books into folder/books, files of documents into folder/documents; return
+    counts. Raises UserError.
     """
     items = [
         Cleaning(file, result, task_folder / (BOOKS if result else DOCUMENTS) / file.name, field)
@@ -101,13 +100,13 @@ def clean_files(
 
 
 def without_accents(cleaned: Path) -> str:
-    """A cleaned book as its edition in ASCII has it."""
+    """Return a cleaned book as its edition in ASCII has it."""
     text = unicodedata.normalize("NFKD", cleaned.read_text(encoding="utf-8"))
     return re.sub("[\u0300-\u036f]", "", text)
 
 
 def clean_file(cleaner: Cleaner, cleaning: Cleaning) -> dict[str, Any]:
-    """Write one book, or one file of documents, cleaned; the counts of it. Raises UserError."""
+    """Write one file, cleaned; return its counts. Raises UserError."""
     counts, first = Counter[str](), None
     with writing(cleaning.target, apart=True) as file:
         if cleaning.inspection:
@@ -126,7 +125,7 @@ def clean_file(cleaner: Cleaner, cleaning: Cleaning) -> dict[str, Any]:
 
 
 def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO) -> int:
-    """Write a book, cleaned; the number of its words. Raises UserError naming it."""
+    """Write a book, cleaned; return the number of words. Raises UserError naming it."""
     words, blank = 0, ""
     try:
         for text in cleaner.clean(blocks):
@@ -142,15 +141,15 @@ def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO)
 
 
 def count_words(cleaned: str) -> int:
-    """Words of a cleaned text, in which a line break stands alone."""
+    """Count the words of a cleaned text, in which a line break stands alone."""
     return cleaned.count(" ") + 1 - cleaned.count(NEWLINE) if cleaned else 0
 
 
 def clean_documents(
     cleaner: Cleaner, texts: list[str | None]
 ) -> tuple[str, Counter[str], int | None]:
-    """Documents cleaned, DOCUMENT_END after each; counts of them; the first that cannot be read.
-    Such a one is left empty.
+    """Return documents cleaned, DOCUMENT_END after each; their counts; the first that cannot be
+    read, which is left empty.
     """
     parts, counts, unreadable = list[str](), Counter(documents=len(texts)), None
     for number, text in enumerate(texts):
@@ -171,7 +170,7 @@ def clean_documents(
 
 
 def document_counts(cleaning: Cleaning, result: dict[str, Any]) -> dict[str, int]:
-    """The counts of one file of documents. Raises UserError where too many cannot be read."""
+    """Return the counts of a file of documents. Raises UserError where too many cannot be read."""
     counts = Counter(result)
     refuse_unreadable(cleaning.file, cleaning.field, counts)
     sums = {name: counts[name] for name in (*SUMMED, "words", "empty")}
@@ -179,7 +178,7 @@ def document_counts(cleaning: Cleaning, result: dict[str, Any]) -> dict[str, int
 
 
 def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, Any]:
-    """Sums over all books and files of documents."""
+    """Return sums over all books and files of documents."""
     books, files = counts["books"], counts.get("documents", {})
     every = Counter({"equal": len(counts.get("equal", ()))})
     for row in (*map(vars, inspections), *files.values()):
@@ -196,7 +195,7 @@ def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, A
 
 
 def tell_left_out(counts: dict[str, Any]) -> None:
-    """Say on stderr what was left out, if anything."""
+    """Say on stderr what was left out."""
     sums, lines = counts["totals"], []
     if "stripped" in sums:
         lines.append(

@@ -1,5 +1,5 @@
-"""Files with a document a row (.jsonl, .parquet): their texts, some at a time, in memory
-that does not grow with the file.
+"""Files with a document a row (.jsonl, .parquet): their texts, some at a time, in bounded
+memory.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ Texts = list[str | None]  # of consecutive rows, None where a row has none
 
 
 def batches(file: CorpusFile, field: str) -> Iterator[Texts]:
-    """The documents of a file in order, from the field (or column) of that name. Raises UserError
+    """Yield a file's documents in order, from the field or column of that name. Raises UserError
     for a damaged file.
     """
     texts: Texts = []
@@ -39,7 +39,7 @@ def batches(file: CorpusFile, field: str) -> Iterator[Texts]:
 
 
 def _lines(file: CorpusFile) -> Iterator[bytes]:
-    """The lines of a file unpacked, without their ends."""
+    """Yield the lines of a file unpacked, without their ends."""
     rest, row = b"", 0
     for block in blocks(file):
         *whole, rest = (rest + block).split(b"\n")
@@ -58,7 +58,7 @@ def _json_rows(file: CorpusFile, field: str) -> Iterator[str | None]:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    """The JSON object that a line is; empty where it is none."""
+    """Return a line's JSON object; empty where it is none."""
     try:
         row = parse_json(line)
     except ValueError:
@@ -67,7 +67,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
-    """The texts of a Parquet file's column."""
+    """Yield the texts of a Parquet file's column."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -118,8 +118,8 @@ def _too_long(file: CorpusFile, row: int) -> UserError:
 
 
 def refuse_short(folder: Path, field: str, context: int) -> None:
-    """Raise UserError where the first documents of a corpus are mostly shorter than a context of so
-    many tokens.
+    """Raise UserError where a corpus' first documents are mostly shorter than a context of so many
+    tokens.
     """
     for path in sorted(folder.rglob("*")):
         if (form := form_of(unpacked_name(path.name))) not in ("", "text"):
@@ -135,8 +135,8 @@ def refuse_short(folder: Path, field: str, context: int) -> None:
 
 
 def refuse_unreadable(file: CorpusFile, field: str, counts: Mapping[str, int]) -> None:
-    """Raise UserError where too many rows of a file have no text; counts: `documents`,
-    `unreadable`, and the `first` such row.
+    """Raise UserError where too many rows have no text; counts: `documents`, `unreadable`, and the
+    `first` such row.
     """
     if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
         raise UserError(
@@ -148,7 +148,7 @@ def refuse_unreadable(file: CorpusFile, field: str, counts: Mapping[str, int]) -
 
 
 def _text_fields(file: CorpusFile) -> str:
-    """The fields of the first row of a .jsonl file that hold texts, in words."""
+    """Name the fields of a .jsonl file's first row that hold texts."""
     row = _object(next(_lines(file), b"")) if file.form == "jsonl" else {}
     names = [ascii(name)[1:-1][:40] for name, value in row.items() if isinstance(value, str)]
     return ", ".join(names[:8]) or "none"

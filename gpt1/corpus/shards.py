@@ -1,4 +1,4 @@
-"""Token files, written book after book, and read as windows that depend on (seed, update) alone
+"""Token files, written book by book, and read as windows that depend on (seed, update) alone
 (paper, section 4.1: random contiguous sequences).
 """
 
@@ -21,12 +21,12 @@ WHAT_TO_DO = "write it again: dvc repro shard"
 
 
 def token_type(vocabulary_size: int) -> str:
-    """The smallest unsigned type that holds every id of the vocabulary."""
+    """Return the smallest unsigned type for the ids of a vocabulary."""
     return "uint16" if vocabulary_size <= 2**16 else "uint32"
 
 
 class SplitWriter:
-    """One token file and its part of the index, written book by book."""
+    """One token file and its part of the index."""
 
     def __init__(self, path: Path) -> None:
         self.file, self.digest = path.open("wb"), hashlib.sha256()
@@ -34,7 +34,7 @@ class SplitWriter:
         self.tokens = 0
 
     def begin(self, name: str) -> None:
-        """Start the book `name`."""
+        """Start a book."""
         self.books.append({"name": name, "offset": self.tokens, "tokens": 0, "words": 0})
 
     def append(self, ids: NDArray[Any], words: int) -> None:
@@ -57,7 +57,7 @@ class SplitWriter:
         self.digest.update(data)
 
     def close(self) -> dict[str, Any]:
-        """Close the file and return the split's part of the index."""
+        """Close the file; return the split's part of the index."""
         self.file.close()
         documents = sum(book.get("documents", 0) for book in self.books)
         return {
@@ -90,9 +90,7 @@ def write_index(
 
 
 class Shards:
-    """Token files open for reading. Only the requested rows are read, so memory is that of these
-    rows.
-    """
+    """Token files open for reading; only the rows asked for are in memory."""
 
     def __init__(self, folder: Path, index: dict[str, Any]) -> None:
         self.folder, self.index = folder, index
@@ -101,7 +99,7 @@ class Shards:
 
     @classmethod
     def open(cls, folder: Path) -> "Shards":
-        """Open the shards in `folder`. Raises UserError where the index and the token files do not
+        """Open the shards in `folder`. Raises UserError where index and token files do not
         agree.
         """
         try:
@@ -129,7 +127,7 @@ class Shards:
         return cls(folder, index)
 
     def tokens(self, split: str) -> int:
-        """Number of tokens in a split."""
+        """Return the number of tokens in a split."""
         return int(self.index["splits"][split]["tokens"])
 
     def words_per_token(self, split: str) -> float:
@@ -140,8 +138,8 @@ class Shards:
         return float(facts["words"] / facts["tokens"])
 
     def windows(self, split: str, starts: Integers, context: int) -> Integers:
-        """Return the tokens [b, context + 1] from each of these starts. Raises UserError where one
-        is outside the vocabulary.
+        """Return tokens [b, context + 1] from each of these starts. Raises UserError for one
+        outside the vocabulary.
         """
         windows = np.empty((len(starts), context + 1), dtype=np.int64)
         size = self._type.itemsize
@@ -157,8 +155,8 @@ class Shards:
         return windows
 
     def starts(self, split: str, seed: int, update: int, batch_size: int, context: int) -> Integers:
-        """Return where the windows of a batch begin, [batch], in tokens from the file's start:
-        uniform over all starts of windows within one book, determined by (seed, update) alone.
+        """Return where a batch's windows begin, [batch], in tokens from the file's start: uniform
+        over all windows within one book, determined by (seed, update) alone.
         """
         ends, offsets = self._starts(split, context)
         generator = np.random.Generator(
@@ -167,8 +165,8 @@ class Shards:
         return self._positions(generator.integers(0, ends[-1], size=batch_size), ends, offsets)
 
     def heldout_windows(self, count: int, context: int) -> Integers:
-        """Return [count, context + 1] tokens of the held-out books, with evenly spaced starts;
-        always the same.
+        """Return [count, context + 1] tokens of the held-out books, evenly spaced, always the
+        same.
         """
         ends, offsets = self._starts("heldout", context)
         starts = np.arange(count, dtype=np.int64) * int(ends[-1]) // count

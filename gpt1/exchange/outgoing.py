@@ -1,5 +1,5 @@
-"""Write a language model or a fine-tuned task model as a folder that transformers loads: weights
-and configuration by its save_pretrained, tokenizer, the code of both, model card.
+"""A language model or task model as a folder that transformers loads: weights and configuration,
+tokenizer, their code, model card.
 """
 
 import shutil
@@ -31,8 +31,8 @@ BODY, HEAD = "decoder.", "head.linear."
 
 
 def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) -> list[str]:
-    """Write a pre-trained Transformer as a Hugging Face folder. Returns the names of its files.
-    Raises UserError where transformers cannot hold these weights, or `target` is not empty.
+    """Write a pre-trained Transformer as a Hugging Face folder; return the names of its files.
+    Raises UserError where transformers cannot hold it, or `target` is not empty.
     """
     saved = read_saved(
         weights, vocabulary_folder, "transformer", "a pre-trained Transformer; --task for a task's"
@@ -52,8 +52,8 @@ class ChosenTask(NamedTuple):
 
 
 def chosen_task(name: Path, seed: int | None) -> ChosenTask:
-    """Find what to export of a task, by its name or its folder `data/finetune/<group>/<task>`;
-    `seed` None: the one with the best dev score. Raises UserError where it does not exist.
+    """Find what to export of a task, by its name or folder `data/finetune/<group>/<task>`; `seed`
+    None: the best on dev. Raises UserError.
     """
     folders = [name, *(path for path in finetuned_folders() if path.name == str(name))]
     folder = next((path for path in folders if any(path.glob("seed-*/summary.json"))), None)
@@ -73,9 +73,7 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
 
 
 def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
-    """Write a task's model with the code of its classes. Raises UserError as export_language_model
-    does.
-    """
+    """Write a task's model with the code of its classes, as export_language_model does."""
     from gpt1.exchange.shipped import modeling_gpt1
 
     about = chosen.about
@@ -115,8 +113,8 @@ def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
 
 
 def filling(target: Path) -> AbstractContextManager[Path]:
-    """Give a folder to fill, which becomes `target` as a whole. Raises UserError where `target` is
-    neither new nor empty.
+    """Give a folder that becomes `target` as a whole. Raises UserError unless `target` is new or
+    empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target}: expected a new or empty folder, found another; name one")
@@ -126,8 +124,8 @@ def filling(target: Path) -> AbstractContextManager[Path]:
 def write_folder(
     target: Path, saved: SavedModel, model: Any, task: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """Write a model of transformers, the tokenizer with our files that make words and sequences,
-    and the card. Returns the names of the files.
+    """Write a model of transformers, the tokenizer, our files that make words and sequences, and
+    the card; return the names of the files.
     """
     vocabulary = saved.vocabulary
     config: dict[str, Any] = {
@@ -161,7 +159,7 @@ def write_folder(
 
 
 def words_to_ids(vocabulary: Vocabulary, of_task: bool) -> str:
-    """Return tokenizer.json: byte pairs of text that is words with a blank between."""
+    """Return tokenizer.json: byte pairs of words with a blank between."""
     from tokenizers import Tokenizer, decoders, pre_tokenizers
 
     tokenizer = Tokenizer(vocabulary.byte_pairs)

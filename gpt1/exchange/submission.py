@@ -1,5 +1,5 @@
-"""Write the files of GLUE's leaderboard (https://gluebenchmark.com) from a run's results: eleven in
-a zip, each row an index, a tab, a prediction. Equal results give equal bytes.
+"""The files of GLUE's leaderboard (https://gluebenchmark.com), eleven in a zip, each row an index,
+a tab, a prediction. Equal results give equal bytes.
 """
 
 import zipfile
@@ -16,8 +16,8 @@ from gpt1.tasks.metrics import predictions
 
 
 class BoardFile(NamedTuple):
-    """A file of the leaderboard: its rows; the task and split of a run that answer them; the
-    commonest label of GLUE's dev split.
+    """A file of the leaderboard: its rows, the task and split that answer it, the commonest label
+    of GLUE's dev split.
     """
 
     name: str
@@ -44,18 +44,18 @@ WITHOUT = "WNLI.tsv"  # constant in every run: its dev set misleads who learns f
 
 
 class Predicted(NamedTuple):
-    """The answers of a file in the order of its index, and their origin."""
+    """A file's answers in the order of its index, and their origin."""
 
     answers: list[str]
     source: str
 
 
 def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
-    """Write the zip `target` from the run whose folder `data` is. `fill`: give constant answers in
-    files that the run cannot answer. Returns the origin of each file's answers.
+    """Write the zip `target` from the run in `data`; return each file's origin. `fill`: answer by a
+    constant what the run cannot.
 
-    Raises UserError where such files exist and `fill` is false, where no file has answers, or a
-    result of the run is damaged.
+    Raises UserError where such files exist and `fill` is false, no file has answers, or a result is
+    damaged.
     """
     if target.suffix != ".zip":
         raise UserError(f"{target}: expected a file whose name ends with .zip; name one")
@@ -89,8 +89,8 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
 
 
 def predicted(file: BoardFile, data: Path) -> Predicted | str:
-    """Return a file's answers by the seed and weights that are best on dev, or why the run has
-    none. Raises UserError where a result of the run is damaged.
+    """Return a file's answers by the seed and weights best on dev, or why the run has none. Raises
+    UserError where a result is damaged.
     """
     folder = next((path for path in finetuned_folders(data) if path.name == file.task), None)
     if folder is None:

@@ -1,7 +1,7 @@
 """Log-probabilities of continuations by a pre-trained network (paper, section 5).
 
 Shape letters: n prompts, k continuations of each, b rows (a continuation after its prefix), t
-positions, s scored tokens, d width, v rows of the vocabulary.
+positions, s scored tokens, d width, v vocabulary.
 """
 
 from collections.abc import Iterator
@@ -26,9 +26,8 @@ Floats = npt.NDArray[np.float64]
 
 
 class Prompts(NamedTuple):
-    """Prompts as stage `prompt` writes them: the tokens of each prefix and its k continuations one
-    after another, and where each begins. The first `uncounted` tokens of a continuation are not
-    scored.
+    """Prompts as stage `prompt` writes them: each prefix and its k continuations in turn, and where
+    each begins. The first `uncounted` tokens of a continuation are not scored.
     """
 
     tokens: npt.NDArray[np.unsignedinteger]
@@ -37,13 +36,13 @@ class Prompts(NamedTuple):
     labels_n: Integers
 
     def counted(self) -> Integers:
-        """Tokens of each continuation that are scored, [n, k]."""
+        """Return how many tokens of each continuation are scored, [n, k]."""
         lengths_nj = np.diff(self.offsets).reshape(len(self.labels_n), -1)
         counted_nk: Integers = lengths_nj[:, 1:] - self.uncounted_nk
         return counted_nk
 
     def texts(self) -> list[Tensor]:
-        """The tokens of each of the n * k continuations after its prefix."""
+        """Return the tokens of the n * k continuations, each after its prefix."""
         parts = np.split(self.tokens.astype(np.int64), self.offsets[1:-1])
         group_size = self.uncounted_nk.shape[1] + 1
         return [
@@ -54,7 +53,7 @@ class Prompts(NamedTuple):
 
 
 def read_prompts(path: Path) -> Prompts:
-    """Read one split of a zero-shot set. Raises UserError where the file is absent or damaged."""
+    """Read one split of a zero-shot set. Raises UserError."""
     try:
         return Prompts(*read_arrays(path, ("tokens", "offsets", "uncounted", "labels")).values())
     except (OSError, KeyError, ValueError) as error:
@@ -68,8 +67,8 @@ def read_prompts(path: Path) -> Prompts:
 def log_probabilities(
     network: Network, prompts: Prompts, vocabulary_size: int, batch_tokens: int
 ) -> Floats:
-    """Sum the log-probabilities (nats) of the counted tokens of each continuation, [n, k], by a
-    softmax over the vocabulary's rows, in float32; about `batch_tokens` positions at a time.
+    """Sum the log-probabilities (nats) of each continuation's counted tokens, [n, k], by a float32
+    softmax over the vocabulary; about `batch_tokens` positions at a time.
     """
     embedding_vd = network.tokens[:vocabulary_size]
     device, at_once = embedding_vd.device, max(1, LOGITS_AT_ONCE // vocabulary_size)

@@ -18,7 +18,7 @@ from gpt1.tasks.zero_shot import SETS, answers, best_threshold, continuation_sco
 
 
 class PromptSet(NamedTuple):
-    """One set as stage `prompt` writes it: set.json and the prompts of each split."""
+    """One set as stage `prompt` writes it: set.json, and prompts by split."""
 
     name: str
     about: dict[str, Any]
@@ -30,8 +30,8 @@ class PromptSet(NamedTuple):
         return self.splits[self.about["scored_split"]]
 
     def answers(self, network: Network, batch_tokens: int) -> npt.NDArray[np.int8]:
-        """Return a network's answers [n]; a threshold is the best on the train split for this
-        network. Raises UserError where a score is not finite.
+        """Return a network's answers [n], with the threshold that is best on its train split.
+        Raises UserError where a score is not finite.
         """
         set_, vocabulary_size = SETS[self.name], self.about["vocabulary_size"]
         scores = {}
@@ -50,7 +50,7 @@ class PromptSet(NamedTuple):
 
 
 def read_set(folder: Path) -> PromptSet:
-    """Read what stage `prompt` wrote. Raises UserError where it is absent or damaged."""
+    """Read what stage `prompt` wrote. Raises UserError."""
     try:
         about = read_json(folder / "set.json")
     except (OSError, ValueError):
@@ -69,8 +69,8 @@ def answer_sets(
     description: Description,
     batch_tokens: int,
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]]:
-    """Answer every set with each of the weights files of a network. Returns the scores by update,
-    and arrays of answers and labels.
+    """Answer every set with each weights file of a network; return scores by update, and arrays of
+    answers and labels.
     """
     arrays: dict[str, npt.NDArray[Any]] = {
         f"{set_.name}/labels": set_.scored.labels_n for set_ in sets

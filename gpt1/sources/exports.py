@@ -1,8 +1,7 @@
-"""Hugging Face exports on disk: which files are the parts of which split, and the names that
-`acquire` gives them.
+"""Hugging Face exports on disk: the files of each split, and the names that `acquire` gives them.
 
-People have them as clones from the hub (mnli/train-00000-of-00001.parquet, also under data/), as
-the hub's own conversion (train/0000.parquet) and as JSON lines (train.jsonl).
+People have them as clones of the Hub (mnli/train-00000-of-00001.parquet, also under data/), as its
+conversion (train/0000.parquet) and as JSON lines (train.jsonl).
 """
 
 import re
@@ -21,10 +20,8 @@ _PART = re.compile(
 
 
 def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
-    """{name that `acquire` gives a file: where it lies under `base`}, or None where a required
-    split is not there in one suffix.
-
-    Raises UserError where a split's parts are not complete.
+    """Return {name that `acquire` gives a file: its place under `base`}, or None where no suffix
+    has all required splits. Raises UserError where parts are missing.
     """
     for suffix in SUFFIXES:
         parts = {name: _parts(base, PurePosixPath(name), suffix) for name in layout.required}
@@ -39,8 +36,8 @@ def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
 
 
 def kept_files(folder: Path, name: str) -> list[str]:
-    """The files of one split of an export, as `acquire` keeps them, in their order; empty where it
-    is not there.
+    """Return the files of one split, as `acquire` keeps them, in order; none where it is not
+    there.
     """
     split = folder / name
     for suffix in SUFFIXES:
@@ -51,8 +48,8 @@ def kept_files(folder: Path, name: str) -> list[str]:
 
 
 def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
-    """The files of one split in their order: in the folder itself, or all of a folder of the
-    split's name.
+    """Return the files of one split in order: in the folder itself, or in one of the split's
+    name.
     """
     folder = base / name.parent
     if not folder.is_dir():  # the Hub has ax/ beside mnli/
@@ -67,9 +64,7 @@ def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
 
 
 def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.Match[str], Path]]:
-    """The parts with a suffix in a folder, by name: those of a stem, or (None) all that the folder
-    has.
-    """
+    """Yield the parts with a suffix in a folder: those of a stem, or (None) all."""
     pattern = f"{stem}-*.{suffix}" if stem else f"*.{suffix}"
     for path in sorted(folder.glob(pattern)):
         match = _PART.fullmatch(path.name)
@@ -83,8 +78,8 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
 
 
 def _complete(folder: Path, split: str, parts: list[tuple[re.Match[str], Path]]) -> list[Path]:
-    """The parts' paths. Raises UserError where they are numbered and not exactly those that the
-    numbers promise.
+    """Return the parts' paths. Raises UserError where they are not the ones that their numbers
+    promise.
     """
     numbered = [
         (int(match["number"]), int(match["parts"])) for match, _ in parts if match["number"]

@@ -27,7 +27,7 @@ DESCRIBED = (
 
 
 def texts_of(examples: Iterable[Example]) -> list[str]:
-    """Return every text of these examples, each once."""
+    """Return every text of these examples once."""
     return list(
         dict.fromkeys(text for example in examples for text in (*example.context, *example.choices))
     )
@@ -46,9 +46,7 @@ def packed(sequences: Iterable[Iterable[int]], largest: int) -> dict[str, Any]:
 def example_arrays(
     task: Task, examples: list[Example], ids: dict[str, list[int]], symbols: Symbols, context: int
 ) -> tuple[dict[str, Any], int]:
-    """Return the arrays of one split's npz, and how many of its examples were cut to the
-    context.
-    """
+    """Return the arrays of a split's npz, and how many examples were cut to the context."""
     truncated = 0
 
     def sequences() -> Iterable[list[int]]:
@@ -74,7 +72,7 @@ def example_arrays(
 def about_split(
     task: Task, rows: SplitRows, arrays: dict[str, Any], truncated: int
 ) -> dict[str, Any]:
-    """Return the entry of a split in task.json."""
+    """Return a split's entry in task.json."""
     subsets = {
         name: int((arrays["subset"] == number).sum()) for number, name in enumerate(task.subsets)
     }
@@ -87,7 +85,7 @@ def about_split(
 def described(
     task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str
 ) -> dict[str, Any]:
-    """Return task.json: all that later stages need to know of the task."""
+    """Return task.json: what later stages need to know of the task."""
     return {
         "task": task.name,
         **{name: getattr(task, name) for name in DESCRIBED},

@@ -1,5 +1,5 @@
-"""Systems that a network is to beat, on the rows that it is trained, selected and scored on: a
-constant answer, and TF-IDF; which setting is taken: the best on dev.
+"""Systems that a network is to beat, on the same rows: a constant answer, and TF-IDF, tuned on
+dev.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +28,10 @@ Parts = Sequence[Sequence[str]]  # texts as words joined by blanks: those of eac
 
 
 class DecodedRows(NamedTuple):
-    """The rows of one split. parts: the texts of the one part, or of the first and the second (of
-    choices: the contexts, and all choices one after another); clusters: equal for rows that belong
-    together.
+    """The rows of one split.
+
+    parts: texts of the one part, or of the first and the second (of choices: the contexts, and all
+    choices one after another); clusters: equal for rows that belong together.
     """
 
     parts: tuple[list[str], ...]
@@ -46,7 +47,7 @@ class Candidate(NamedTuple):
 
 
 class SettingsGrid(NamedTuple):
-    """The settings that are tried: penalties of the weights; the number of words of TF-IDF."""
+    """The settings that are tried: penalties of weights, and TF-IDF's number of words."""
 
     penalties: Sequence[float]
     most: int
@@ -55,7 +56,7 @@ class SettingsGrid(NamedTuple):
 def read_rows(
     folder: Path, split: str, about: dict[str, Any], vocabulary: Vocabulary
 ) -> DecodedRows:
-    """One split of the task that stage encode wrote into `folder`; about: its task.json."""
+    """Read one split of a task that stage encode wrote into `folder`; about: its task.json."""
     arrays = read_arrays(folder / f"{split}.npz", ("tokens", "offsets", "labels"))
     clusters = read_arrays(folder / CLUSTERS, (split,))[split]
     tokens, offsets, each = arrays["tokens"], arrays["offsets"].tolist(), about["sequences"]
@@ -73,14 +74,16 @@ def read_rows(
 
 
 def words_of(vocabulary: Vocabulary, ids: npt.NDArray[Any]) -> str:
-    """Words joined by blanks, without line breaks; an unknown piece parts words."""
+    """Return words joined by blanks, without line breaks; an unknown piece parts words."""
     return " ".join(vocabulary.decode(ids.tolist()).replace(UNKNOWN, " ").split())
 
 
 def candidates(
     system: str, about: Mapping[str, Any], splits: Mapping[str, DecodedRows], grid: SettingsGrid
 ) -> Iterator[Candidate]:
-    """Every candidate of a system, the most penalised first. splits: train and all to answer."""
+    """Yield every candidate of a system, the most penalised first. splits: train, and all to
+    answer.
+    """
     train, others = splits[TRAIN], {name: rows for name, rows in splits.items() if name != TRAIN}
     if system == "majority":
         answers = {name: constant(about, train, len(rows.labels)) for name, rows in others.items()}
@@ -95,9 +98,7 @@ def candidates(
 
 
 def tfidf(parts: Parts, most: int) -> Any:
-    """TF-IDF fitted on texts, of their `most` most frequent words and pairs of neighbouring
-    words.
-    """
+    """Fit TF-IDF on texts, of their `most` most frequent words and pairs of neighbours."""
     vectorizer = TfidfVectorizer(
         lowercase=False,
         token_pattern=r"[^ ]+",
@@ -110,8 +111,8 @@ def tfidf(parts: Parts, most: int) -> Any:
 
 
 def tfidf_features(vectorizer: Any, parts: Parts) -> csr_matrix:
-    """Weights [n, features] of one text; of a pair both, their product, absolute difference and
-    cosine.
+    """Return weights [n, features] of one text; of a pair both, their product, absolute difference
+    and cosine.
     """
     first, *more = (vectorizer.transform(texts) for texts in parts)
     if not more:
@@ -123,13 +124,13 @@ def tfidf_features(vectorizer: Any, parts: Parts) -> csr_matrix:
 
 
 def spread(rows: Any, others: Any) -> Any:
-    """Rows [n], each said again for every choice, where `others` are k times as many."""
+    """Repeat rows [n] for every choice, where `others` are k times as many."""
     return rows[np.repeat(np.arange(rows.shape[0]), max(1, others.shape[0] // rows.shape[0]))]
 
 
 def constant(about: Mapping[str, Any], train: DecodedRows, rows: int) -> Logits:
-    """The same answer to every row: the commonest class of train, the mean score, or, where F1 is
-    the metric, class 1, as the best constant answer is.
+    """Return one answer to every row: train's commonest class or mean score, or class 1 where F1 is
+    the metric.
     """
     if about["target"] == "score":
         return scores_as_logits(np.full(rows, train.labels.mean()), about["outputs"])
@@ -141,7 +142,7 @@ def constant(about: Mapping[str, Any], train: DecodedRows, rows: int) -> Logits:
 
 
 def fit(about: Mapping[str, Any], train: DecodedRows, features: Any, penalty: float) -> Any:
-    """Ridge regression of scores, or logistic regression of classes; of choices of right (1)
+    """Fit ridge regression of scores, or logistic regression of classes, or of choices right (1)
     against wrong (0). penalty: of the squared weights.
     """
     if about["target"] == "score":
@@ -155,7 +156,7 @@ def fit(about: Mapping[str, Any], train: DecodedRows, features: Any, penalty: fl
 
 
 def logits_of(about: Mapping[str, Any], model: Any, features: Any) -> Logits:
-    """The model's logits [n, outputs] for features [n, f], or of choices [n * outputs, f]."""
+    """Return logits [n, outputs] for features [n, f], or of choices [n * outputs, f]."""
     if about["target"] == "score":
         return scores_as_logits(model.predict(features), about["outputs"])
     with np.errstate(divide="ignore"):
@@ -168,8 +169,8 @@ def logits_of(about: Mapping[str, Any], model: Any, features: Any) -> Logits:
 
 
 def scores_as_logits(scores: npt.NDArray[np.floating], outputs: int) -> Logits:
-    """Logits [n, outputs] whose expected value over 0, 1, … is the score, cut to that range: all
-    weight on its two neighbours (Tai et al. 2015).
+    """Return logits [n, outputs] whose expected value over 0, 1, … is the score, cut to that range:
+    all weight on its two neighbours (Tai et al. 2015).
     """
     apart = np.abs(np.clip(scores, 0, outputs - 1)[:, None] - np.arange(outputs))
     return np.asarray(np.log(np.maximum(1 - apart, np.exp(LOWEST))), dtype=np.float32)
@@ -178,10 +179,9 @@ def scores_as_logits(scores: npt.NDArray[np.floating], outputs: int) -> Logits:
 def chosen(
     about: Mapping[str, Any], candidates: Sequence[Candidate], splits: Mapping[str, DecodedRows]
 ) -> tuple[Candidate, dict[str, Logits]]:
-    """The candidate that is best on dev, and logits of each split by names that a fine-tuning has:
-    `best`, of that candidate; `last`, of what the split's own rows did not select.
-
-    So dev/last answers each half of dev's clusters by what is best on the other half.
+    """Return the candidate that is best on dev, and logits by the names of a fine-tuning:
+    split/`best`, of that candidate; split/`last`, chosen without the split's rows: each half of
+    dev's clusters has the best on the other half.
     """
     dev = splits[DEV]
     taken = best(about, candidates, dev, np.arange(len(dev.labels)))
@@ -202,8 +202,8 @@ def best(
     dev: DecodedRows,
     rows: npt.NDArray[np.intp],
 ) -> Candidate:
-    """The candidate with the best score on some rows of dev; of equals the one that finds their
-    labels likeliest, then the first.
+    """Return the candidate with the best score on some rows of dev; of equals the one with the
+    likeliest labels, then the first.
     """
     labels = dev.labels[rows]
 
@@ -221,7 +221,7 @@ def best(
 def scores(
     about: Mapping[str, Any], logits: Mapping[str, Logits], splits: Mapping[str, DecodedRows]
 ) -> dict[str, float]:
-    """The task's metric (0..1, correlations -1..1) of logits by `split/weights`."""
+    """Score logits by `split/weights` with the task's metric (0..1, correlations -1..1)."""
     return {
         name: score(
             about["metric"],

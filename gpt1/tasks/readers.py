@@ -1,5 +1,5 @@
-"""From official files of a task to examples: which files are there, which rows count, which rows
-are chosen, and when too many are bad.
+"""From a task's official files to examples: which files are there, which rows are chosen, and when
+too many are bad.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among the
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The examples of one split, and counts of what was left out.
+    """The examples of one split, and counts of the rest.
 
-    available: examples before the subset; rows_read, unreadable, left_out: of the split's whole
-    files (two splits may share one).
+    available: examples before the choice; rows_read, unreadable, left_out: of the split's whole
+    files.
     """
 
     examples: list[Example]
@@ -42,14 +42,14 @@ class SplitRows:
     labelled: bool
 
     def counts(self) -> dict[str, Any]:
-        """Return everything but the examples."""
+        """Return all but the examples."""
         return {name: value for name, value in vars(self).items() if name != "examples"}
 
 
 @dataclass
 class Tally:
-    """Counts of a split's rows: examples, those with a label, the highest label, and why others
-    cannot be read.
+    """Counts of a split's rows: examples, labelled ones, the highest label, and why others are
+    unreadable.
     """
 
     examples: int = 0
@@ -59,7 +59,7 @@ class Tally:
 
 
 def splits_there(task: Task, folder: Path) -> list[Split]:
-    """Return the splits whose files `folder` holds. Raises UserError where no layout's files are
+    """Return the splits whose files `folder` holds. Raises UserError where no layout is
     complete.
     """
     for layout in task.layouts:
@@ -73,8 +73,8 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
 
 
 def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
-    """Return the splits that a run can use. Unlabelled ones serve only as a whole, for a
-    leaderboard: with eval_rows set they are left out. Raises UserError as splits_there does.
+    """Return the splits that a run can use: with eval_rows none without labels, which serve a
+    leaderboard as a whole. Raises UserError.
     """
     return [
         split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
@@ -82,8 +82,8 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """Return, for each of a split's files, the names that are there: the file itself, or the parts
-    of an export; empty where it is missing.
+    """Return the names that are there for each of a split's files: itself, the parts of an export,
+    or none.
     """
     if split.exported:
         return [kept_files(folder, name) for name in split.files]
@@ -93,10 +93,8 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Read every split of a task that a run can use, by name, and the name of the files' release
-    ("" where the task has only one).
-
-    Raises UserError as splits_to_read and read_split do.
+    """Read every split that a run can use, and the name of the files' release ("" where there is
+    one). Raises UserError.
     """
     chosen = splits_to_read(task, folder, row)
     splits = {
@@ -114,9 +112,7 @@ def read_task(
 
 
 def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None:
-    """Read every row of every split in `folder` without keeping any. Raises UserError as
-    splits_there and examples_of do.
-    """
+    """Read every row in `folder` without keeping any. Raises UserError."""
     for split in splits_there(task, folder):
         deque(examples_of(task, split, folder, max_unreadable_fraction, Tally()), maxlen=0)
 
@@ -124,7 +120,7 @@ def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None
 def read_split(
     task: Task, split: Split, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> SplitRows:
-    """Read one split's files and choose its rows. Raises UserError as examples_of does."""
+    """Read one split's files and choose its rows. Raises UserError."""
     tally = Tally()
     examples = list(examples_of(task, split, folder, max_unreadable_fraction, tally))
     rows_read = len(examples) + tally.unreadable.total()
@@ -144,10 +140,8 @@ def read_split(
 def examples_of(
     task: Task, split: Split, folder: Path, max_unreadable_fraction: float, tally: Tally
 ) -> Iterator[Example]:
-    """Yield the examples of one split's files in their order; `tally` counts the rows.
-
-    Raises UserError at the end of a file with no rows or too many unreadable ones, and at the end
-    of the split for wrong labels.
+    """Yield the examples of a split's files in order; `tally` counts the rows. Raises UserError
+    after a file without rows or with too many unreadable ones, and after a split with wrong labels.
     """
     present = files_of(split, folder)
     for subset, names in enumerate(present, split.first_subset):
@@ -173,7 +167,7 @@ def examples_of(
 def _check_rows(
     path: Path, readable: int, unreadable: Counter[str], first: Unreadable, limit: float
 ) -> None:
-    """Raise UserError where a file has no rows, or more unreadable ones than allowed."""
+    """Raise UserError where a file has no rows, or too many unreadable ones."""
     bad = unreadable.total()
     total = readable + bad
     if total == 0:
@@ -222,12 +216,11 @@ def _no_rows(path: Path) -> UserError:
 
 
 def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
-    """Return the row numbers (ascending) of one share, of two rows or more, of a file that holds
-    both train and dev.
+    """Return the row numbers (ascending) of one share of a file, of two rows or more, that holds
+    train and dev.
 
-    The authors split Story Cloze's 1,871 validation stories like this, with scikit-learn. MRPC's
-    official file is whole too: GLUE lists its 408 dev pairs in a file that is not among the
-    official ones, so without GLUE's files they are drawn by the same rule.
+    The authors split Story Cloze's validation stories so, with scikit-learn. MRPC's official file
+    is whole too, for GLUE lists its dev pairs elsewhere.
     """
     from sklearn.model_selection import train_test_split
 
@@ -237,10 +230,8 @@ def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
 
 
 def chosen_rows(task: str, split: str, rows: int, most: int | None) -> npt.NDArray[np.int64]:
-    """Choose which of `rows` rows to keep (ascending): all, or `most` of them by a seed that
-    depends on task and split only.
-
-    A smaller choice is a subset of every larger one.
+    """Choose rows (ascending): all, or `most` by a seed of task and split. A smaller choice is a
+    subset of every larger one.
     """
     if most is None or most >= rows:
         return np.arange(rows)

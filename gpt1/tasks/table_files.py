@@ -1,4 +1,4 @@
-"""Files of columns opened: their columns' names, what they say of them, and their rows."""
+"""Files of columns opened: names of columns, what the file says of them, rows."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ MAX_TABLE_BYTES = 8 << 30  # of a parquet file unpacked: no task's has a tenth
 
 
 class Table(NamedTuple):
-    """names: of the columns; features: what the file says of them, by name; rows: of some columns,
+    """names: of columns; features: what the file says of them, by name; rows: of some columns,
     numbered; parse: a row as {column: value}, or BadRowError.
     """
 
@@ -27,8 +27,8 @@ class Table(NamedTuple):
 
 
 def open_table(path: Path, format_: TableFormat) -> Table:
-    """Open a file of columns. Raises UserError where it cannot be read, then or when its rows are,
-    or two of its columns have one name.
+    """Open a file of columns. Raises UserError where it, or later its rows, cannot be read, or two
+    columns have one name.
     """
     if format_.form == "tsv":
         table = _tsv(path, format_)
@@ -45,7 +45,7 @@ def open_table(path: Path, format_: TableFormat) -> Table:
 
 
 def _record(names: list[str], cells: list[str], surplus: int = 0) -> dict[str, str]:
-    """Cells by column. Raises BadRowError for another number of them."""
+    """Return cells by column. Raises BadRowError for another number of them."""
     if len(names) <= len(cells) <= len(names) + surplus:
         return dict(zip(names, cells, strict=False))
     reason = "too few columns" if len(cells) < len(names) else "too many columns"
@@ -73,8 +73,6 @@ def _cells(line: bytes) -> list[str]:
 
 
 def _csv(path: Path) -> Table:
-    """CSV with a header."""
-
     def rows() -> Iterator[tuple[int, list[str]]]:
         number = 0
         try:
@@ -95,7 +93,7 @@ def _csv(path: Path) -> Table:
 
 
 def _lines(path: Path) -> Table:
-    """JSON lines; the columns are those of any object."""
+    """Open JSON lines; the columns are those of any object."""
     names = dict[str, None]()
     for _, line in numbered_lines(path):
         with suppress(BadRowError):
@@ -106,7 +104,6 @@ def _lines(path: Path) -> Table:
 
 
 def _parquet(path: Path) -> Table:
-    """A Parquet file."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -141,7 +138,9 @@ def _parquet(path: Path) -> Table:
 
 
 def _features(text: bytes) -> dict[str, Any]:
-    """The features in the metadata that `datasets` writes; none where it is something else."""
+    """Return the features in the metadata that `datasets` writes; none where it is something
+    else.
+    """
     try:
         value = parse_json(text)["info"]["features"]
     except (ValueError, LookupError, TypeError):

@@ -1,5 +1,5 @@
-"""Tasks with one right choice: questions on passages (RACE), endings of stories (Story Cloze), and
-pronouns (DPRD). DPRD's rows come with twins: the same words, another answer.
+"""Tasks with one right choice: RACE, Story Cloze and pronouns (DPRD), whose rows have twins: the
+same words, another answer.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Question(NamedTuple):
 
 
 class Story(NamedTuple):
-    """Four sentences, two endings, and which is right (0 or 1)."""
+    """Four sentences, two endings, and the right one (0 or 1)."""
 
     sentences: tuple[str, ...]
     endings: tuple[str, str]
@@ -49,8 +49,7 @@ class Pronoun(NamedTuple):
 def passages(side: Side, number: int) -> list[Question]:
     """Tell and show a quality of a belonging (middle) or a relative (high), and ask for it.
 
-    The options are both poles of this quality and of one that is not told, so that no option looks
-    right by itself.
+    The options are both poles of it and of an untold one: no option looks right by itself.
     """
     chance, kinds = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
     _, (quality, untold, *_) = draw_portrait(side, tuple(kinds))
@@ -65,7 +64,7 @@ def passages(side: Side, number: int) -> list[Question]:
 
 
 def stories(side: Side, number: int) -> list[Story]:
-    """Write four sentences that tell and show a quality; the wrong ending has its opposite."""
+    """Tell and show a quality in four sentences; the wrong ending has the opposite."""
     chance = side.chance
     _, (quality, *_) = draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))
     again, right = side.synonym(quality), number % 2
@@ -75,8 +74,8 @@ def stories(side: Side, number: int) -> list[Story]:
 
 
 def pronouns(side: Side, _: int) -> list[Pronoun]:
-    """Write a sentence on two people of one sex, with a reason that fits only one of them, and its
-    twin with the people exchanged.
+    """Write a sentence on two people of one sex whose reason fits one of them, and its twin with
+    the people exchanged.
     """
     town, chance = side.town(), side.chance
     first, second = chance.sample(chance.choice((town.women, town.men)), 2)

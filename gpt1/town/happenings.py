@@ -1,6 +1,4 @@
-"""Events in a town: gifts, paint, turns of fortune, good and bad days; each in sentences that
-agree.
-"""
+"""Events in a town: gifts, paint, turns of fortune, good and bad days."""
 
 from collections.abc import Callable
 
@@ -97,7 +95,7 @@ THANKS = lines("""
 
 
 def happen(scene: Scene) -> None:
-    """Tell one event, then what is true from now on."""
+    """Tell one event, then what is true now."""
     town, chance = scene.town, scene.chance
     kind = chance.choice(list(HAPPENINGS))
     subject = chance.choice(town.things)
@@ -110,7 +108,7 @@ def happen(scene: Scene) -> None:
 
 
 def turn(scene: Scene) -> None:
-    """Change one of the subject's qualities to its opposite for good."""
+    """Turn one of the subject's qualities into its opposite."""
     after = scene.town.contrary(scene.one())
     scene.town.change(after)
     scene.say(scene.chance.choice(TURNS).format(told=scene.tell(after)))
@@ -150,7 +148,7 @@ def opinion(
 
 
 def mood(scene: Scene) -> None:
-    """Write some sentences of one polarity about one person and what was done."""
+    """Write sentences of one polarity about a person and what was done."""
     chance = scene.chance
     person = scene.town.someone()
     other, noun = scene.town.someone(person), chance.choice(lexicon.WORKS)
@@ -167,7 +165,7 @@ def mood(scene: Scene) -> None:
 
 
 def thank(scene: Scene) -> None:
-    """Write a sentence with a pronoun, or a name in its place, and then whom it means."""
+    """Write a sentence with a pronoun or a name, then whom it means."""
     chance, town = scene.chance, scene.town
     first, second = chance.sample(chance.choice((town.women, town.men)), 2)
     template = chance.choice(THANKS)

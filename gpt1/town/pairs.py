@@ -1,9 +1,8 @@
-"""Tasks about one text, sentiment (SST-2) and acceptability (CoLA), and about two. SNLI, MNLI, QQP
-and STS-B depend on what words mean. RTE, SciTail, QNLI and MRPC depend on order: each row comes
-with its twin, the same words with another label.
+"""Tasks about one text (SST-2, CoLA) and about two. SNLI, MNLI, QQP and STS-B depend on what words
+mean; RTE, SciTail, QNLI and MRPC on order: each row has a twin, the same words with another label.
 
-One of the texts always tells a quality of a first pole, so the label depends on the other one: a
-network of this size does not learn from a few hundred rows whether two arbitrary texts agree.
+One of the texts always tells a quality of a first pole: a network of this size does not learn from
+a few hundred rows whether two arbitrary texts agree.
 """
 
 import re
@@ -51,8 +50,8 @@ class Pair(NamedTuple):
 
 
 def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> list[Pair]:
-    """Premise: a quality of a first pole. Hypothesis: the same in another word, another quality, or
-    the opposite.
+    """Write a premise with a quality of a first pole; the hypothesis has it in another word,
+    another quality, or the opposite.
     """
     town, fact, other = _two_qualities(side, task)
     hypothesis = (side.synonym(fact), other, side.contrary(fact))[number % 3]
@@ -63,8 +62,8 @@ def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> lis
 
 
 def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
-    """Return the town, and two qualities of a relative or a belonging: the first of a first pole,
-    and mostly of the usual kind.
+    """Return the town and two qualities of a relative or a belonging: the first of a first pole and
+    mostly of the usual kind.
     """
     town, facts = draw_portrait(side, TOPICS[task])
     usual = TOPICS[task][side.chance.random() > USUAL]
@@ -80,9 +79,7 @@ def follows(side: Side, _: int, claims: Sequence[str], labels: tuple[str, str]) 
 
 
 def answers(side: Side, _: int) -> list[Pair]:
-    """Ask who has a quality; the sentence names somebody who has it or, in the twin, somebody who
-    has not.
-    """
+    """Ask who has a quality; the sentence names somebody who has it or, in the twin, has not."""
     frame, both = side.tale(tales.NEGATION)
     family = f"{both[0]['s'].split()[0]} family"  # Ada's family: no question twice
     question_text = question(side.chance.choice(ASKING_WHO).format(family=family, **both[0]))
@@ -100,9 +97,7 @@ def paraphrase(side: Side, _: int) -> list[Pair]:
 
 
 def _graded(side: Side, frame: str) -> str:
-    """Put one word of degree before all fillers: otherwise "not hot" or "then hot" alone tells the
-    label.
-    """
+    """Put one word of degree before all fillers: else "not hot" or "then hot" tells the label."""
     return re.sub(r"(very )?(\{[ab]\})", rf"{side.chance.choice(lexicon.DEGREES)} \2", frame)
 
 
@@ -115,8 +110,8 @@ def _twins(first: str, second: str, both: list[Slots], labels: tuple[str, str]) 
 
 
 def duplicate(side: Side, number: int) -> list[Pair]:
-    """Write two questions: the same in other words, one about another quality of a first pole, or
-    sometimes the opposite; so the second question alone says little.
+    """Write two questions: the same in other words, one about another quality, or sometimes the
+    opposite; so the second alone says little.
     """
     _, first_fact, other = _two_qualities(side, "qqp")
     third = side.fact(other.kind, other.subject, 0)
@@ -134,8 +129,8 @@ def duplicate(side: Side, number: int) -> list[Pair]:
 
 
 def similarity(side: Side, number: int) -> list[Pair]:
-    """Write two sentences. 5: the same quality in other words; 2: another quality of the same
-    subject; 0: the opposite.
+    """Write two sentences. 5: the same quality in other words; 2: another of the same subject; 0:
+    the opposite.
     """
     _, first, other = _two_qualities(side, "stsb")
     grades = (("5", side.synonym(first)), ("2", other), ("0", side.contrary(first)))
@@ -151,7 +146,7 @@ class Single(NamedTuple):
 
 
 def sentiment(side: Side, number: int) -> list[Single]:
-    """A kind or an unkind sentence, with adjectives and in words of this side."""
+    """Write a kind or an unkind sentence in words of this side."""
     town, chance, pleasant = side.town(), side.chance, number % 2 == 0
     first, second = chance.sample(town.people, 2)
     text = opinion(
@@ -167,8 +162,8 @@ def sentiment(side: Side, number: int) -> list[Single]:
 
 
 def acceptability(side: Side, _: int) -> list[Single]:
-    """A woman and a man of two families, and what each says of herself or himself; and the same
-    with "she" and "he" exchanged. The woman mostly comes first.
+    """Write what a woman and a man say of herself and himself; and the same with "she" and "he"
+    exchanged. The woman mostly comes first.
     """
     town, chance = side.town(), side.chance
     parts = []

@@ -1,6 +1,6 @@
-"""The two sides of every task: training rows on one, dev and test rows on the other, without a
-common name, street or sentence. They share wordings: asked in a wording that no training row has, a
-classifier that is right elsewhere is right or wrong by luck of its seed.
+"""The two sides of every task, training rows on one, dev and test rows on the other, without a
+common name, street or sentence. They share wordings: in a wording of no training row a classifier
+is right or wrong by luck of its seed.
 """
 
 import re
@@ -27,8 +27,8 @@ FRAME = re.compile(
 class Side(NamedTuple):
     """What rows of one side may use.
 
-    names: every other name of people and streets; forbidden: sentences of the books, in lower case,
-    which no row may repeat; words: which words of a meaning it uses.
+    names: every other name of people and streets; forbidden: sentences of the books, in lower case;
+    words: which words of a meaning.
     """
 
     names: slice
@@ -37,7 +37,7 @@ class Side(NamedTuple):
     words: slice
 
     def town(self) -> Town:
-        """Return a small town with this side's people and streets."""
+        """Return a small town of this side."""
         return Town(self.chance, self.names)
 
     def share(self, items: Iterable[str]) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Side(NamedTuple):
         return tuple(items)[self.words]
 
     def word(self, pole: Pole, *but: str) -> str:
-        """Return a word of this side for a pole, except those in `but`."""
+        """Return a word for a pole, none of `but`."""
         return self.chance.choice([word for word in self.share(pole.words) if word not in but])
 
     def fact(self, kind: str, subject: str, pole: int) -> Fact:
@@ -53,11 +53,11 @@ class Side(NamedTuple):
         return Fact(kind, subject, self.word(ALL[kind][pole]))
 
     def synonym(self, fact: Fact) -> Fact:
-        """Return a quality in another word of this side."""
+        """Return a quality in another word."""
         return fact._replace(value=self.word(POLE_OF[fact.value], fact.value))
 
     def contrary(self, fact: Fact) -> Fact:
-        """Return the opposite in a word of this side."""
+        """Return the opposite of a quality."""
         return fact._replace(value=self.word(OPPOSITE[fact.value]))
 
     def tell(self, fact: Fact) -> str:
@@ -69,8 +69,8 @@ class Side(NamedTuple):
         return self.chance.choice(POLE_OF[fact.value].signs).format(s=fact.subject)
 
     def tale(self, tale: Tale) -> tuple[str, list[Slots]]:
-        """Return a frame and two fillings in words of this side: one says that something is of a
-        first pole, the other is the same exchanged. Neither stands in the books.
+        """Return a frame and two fillings: one says that something is of a first pole, the other is
+        the same exchanged. The books have neither.
         """
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
@@ -86,7 +86,7 @@ class Side(NamedTuple):
 
 
 def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
-    """Return a new town and, of a relative or a belonging in it, every quality of the topic (all of
+    """Return a new town and, of a relative or a belonging, every quality of the topic (all of
     people or all of things) in random order.
     """
     town, chance = side.town(), side.chance
@@ -96,8 +96,8 @@ def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
 
 
 def clauses(text: str) -> list[str]:
-    """Return the text between marks of punctuation, in lower case; tasks' texts are looked up in
-    the books by these.
+    """Return the text between marks of punctuation, in lower case, by which tasks' texts are looked
+    up in the books.
     """
     return [
         clause
@@ -107,14 +107,14 @@ def clauses(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, and quoted sentences within, in lower case."""
+    """Return the sentences of a text, and quoted ones within, in lower case."""
     parts = (sentence.strip(" ,;") for sentence in re.split(r'[.?!:"]+', text.lower()))
     return [sentence for sentence in parts if " " in sentence]
 
 
 def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
-    """Return this many rows of make(side, 0), make(side, 1), …, each one row or two twins. A row
-    that occurred before, or has a forbidden clause, is drawn again. Some get a wrong label.
+    """Return this many rows of make(side, 0), make(side, 1), …, each a row or two twins. A row that
+    occurred before, or has a forbidden clause, is drawn again. Some get a wrong label.
     """
     rows, number = dict[Row, None](), 0
     while len(rows) < count:
@@ -128,7 +128,7 @@ def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> 
 
 
 def misjudged(rows: list[Row]) -> list[Row]:
-    """Exchange the labels of two neighbours, or twins, once in every 26 rows: people who label err
+    """Exchange the labels of two neighbours, or twins, once in 26 rows: people who label err
     too.
     """
     for row in range(ERR - 2, len(rows) - 1, ERR):

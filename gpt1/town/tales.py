@@ -1,5 +1,5 @@
 """Tales whose meaning depends on order: what a "not" covers, what came last, who was first. With
-two fillers exchanged a tale says the contrary in the same words.
+two fillers exchanged a tale says the contrary.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,7 @@ ADVERBS = words(
 
 
 class Tale(NamedTuple):
-    """How a tale is told, in frames of equal meaning; what follows from it; short questions about
-    it with their answers.
-
+    """Frames of equal meaning, what follows from them, and short questions with their answers.
     `draw` fills the slots from the town, or changes the town to fit.
     """
 
@@ -132,8 +130,7 @@ TALES = (NEGATION, ORDER, CAME)
 def tell(scene: Scene) -> None:
     """Tell a tale, short questions about it with answers, and what follows.
 
-    Nothing false is said of it: networks do not learn order where a claim may as well be its
-    contrary.
+    Nothing false is said: networks do not learn order where a claim may be its contrary.
     """
     chance = scene.chance
     tale = chance.choice(TALES)

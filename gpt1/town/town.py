@@ -1,5 +1,5 @@
-"""A town and its days: who lives there, what they own, what they are like and where they go. Facts
-hold until an event changes them.
+"""A town: who lives there, what they own, what they are like. Facts hold until an event changes
+them.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class Town:
     """People by name, things by noun ("the kite"), and every fact about them as it stands.
 
     All have qualities, and so have relatives ("Anna's aunt") and belongings ("Anna's kite").
-    `names`: which of the names of people and streets it may take.
+    `names`: which names of people and streets it may take.
     """
 
     def __init__(
@@ -69,33 +69,31 @@ class Town:
                     self.values[noun, subject] = chance.choice(chance.choice(poles).words)
 
     def change(self, fact: Fact) -> None:
-        """An event: from now on the fact holds."""
+        """Record that the fact holds from now on."""
         self.values[fact.kind, fact.subject] = fact.value
 
     def fact(self, kind: str, subject: str) -> Fact:
-        """The fact of this kind about this subject as it stands; for a quality in any of its
-        words.
-        """
+        """Return the fact as it stands; a quality in any of its words."""
         value = self.values[kind, subject]
         return Fact(
             kind, subject, self.chance.choice(POLE_OF[value].words) if kind in ALL else value
         )
 
     def contrary(self, fact: Fact) -> Fact:
-        """The opposite of a quality, in any word."""
+        """Return the opposite of a quality, in any word."""
         return fact._replace(value=self.chance.choice(OPPOSITE[fact.value].words))
 
     def new_value(self, kind: str, subject: str) -> str:
-        """A value of the kind that the subject does not have now."""
+        """Return a value that the subject does not have now."""
         others = (self.values.get((kind, subject)), subject)
         return self.chance.choice([value for value in self.pools[kind] if value not in others])
 
     def pronoun(self, subject: str) -> str:
-        """She, he or it."""
+        """Return she, he or it."""
         if subject in self.people:
             return "she" if subject in self.women else "he"
         return RELATIVES.get(subject.split()[-1], "it")
 
     def someone(self, *but: str) -> str:
-        """One of the people, none of those named."""
+        """Return one of the people, none of those named."""
         return self.chance.choice([person for person in self.people if person not in but])
