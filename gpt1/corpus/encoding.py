@@ -6,7 +6,6 @@ a window, which lies inside a book.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,24 +21,17 @@ from gpt1.corpus.parallel import kept_tasks, mapped
 from gpt1.corpus.shards import SPLITS, SplitWriter, token_type
 from gpt1.corpus.words import NEWLINE
 
-BATCH_TEXTS = 1000  # encoded together
 # of a document that is a book of its own: a window that crosses two documents is rare in longer
 # ones
 LONG_WORDS = 10_000
 
 
-def encode_batch(vocabulary: Vocabulary, texts: Sequence[str]) -> list[list[int]]:
-    """Return ids of each text."""
-    return [vocabulary.encode(text) for text in texts]
-
-
 def encode_texts(name: str, texts: Sequence[str], vocabulary_folder: Path) -> dict[str, list[int]]:
     """Return {text: its ids} of texts that differ; `name`: as kept_tasks takes it."""
-    batches = [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
     load, characters = partial(Vocabulary.load, vocabulary_folder), sum(map(len, texts))
     with kept_tasks(name, [vocabulary_folder], fingerprint(texts)) as task_folder:
-        encoded = mapped(name, load, encode_batch, batches, characters, task_folder)
-        return dict(zip(texts, chain.from_iterable(encoded), strict=True))
+        encoded = mapped(name, load, Vocabulary.encode, texts, characters, task_folder)
+        return dict(zip(texts, encoded, strict=True))
 
 
 def encode_words(vocabulary: Vocabulary, words: list[str]) -> NDArray[np.unsignedinteger]:

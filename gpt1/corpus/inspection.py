@@ -148,7 +148,7 @@ def _scan(
 ) -> Inspection:
     """Go through a book from byte `start`. Raises UnicodeDecodeError or _NotTextError."""
     body, position, characters, controls = Body(start), start, 0, 0
-    for text in lines_and_parts(_decoded(book, codec, start, None), LONGEST_LINE):
+    for text in lines_and_parts(codecs.iterdecode(blocks(book, start), codec), LONGEST_LINE):
         characters += len(text)
         controls += len(CONTROL.findall(text))
         if "\0" in text:
@@ -168,16 +168,8 @@ def _scan(
     return Inspection(book.name, size, "", encoding, codec, spans, stripped, body.marked)
 
 
-def _decoded(book: CorpusFile, codec: str, start: int, stop: int | None) -> Iterator[str]:
-    """Yield the text of bytes [start, stop) of a book, block by block."""
-    decoder = codecs.getincrementaldecoder(codec)("strict")
-    for block in blocks(book, start, stop):
-        yield decoder.decode(block)
-    yield decoder.decode(b"", final=True)
-
-
 def read_book(book: CorpusFile, inspection: Inspection) -> Iterator[str]:
     """Yield the text of a book without the licence, a line break between its spans."""
     for number, (start, stop) in enumerate(inspection.spans):
         yield "\n" if number else ""
-        yield from _decoded(book, inspection.codec, start, stop)
+        yield from codecs.iterdecode(blocks(book, start, stop), inspection.codec)

@@ -69,12 +69,12 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
     Raises UserError, and what else ended a task.
     """
     name = setting("GPT1_TEXT_EXECUTOR") or "local"
-    if name not in EXECUTORS:
+    if name not in ("local", "ray"):
         raise UserError(f"GPT1_TEXT_EXECUTOR: expected local or ray, found {name!r}")
     step.folder = step.folder / str(tasks)
     step.folder.mkdir(parents=True, exist_ok=True)
     (wrong := step.folder / "error").unlink(missing_ok=True)
-    executor = EXECUTORS[name](step, tasks)
+    executor = _ray(step, tasks) if name == "ray" else _local(step, tasks)
     executor.run()
     if incomplete := executor.get_incomplete_ranks():  # of which datatrove's for Ray only logs
         raise UserError(
@@ -158,6 +158,3 @@ def _ray(step: TextStep, tasks: int) -> RayPipelineExecutor:
             " where it is by RAY_ADDRESS"
         ) from None
     return RayPipelineExecutor([step], tasks=tasks, logging_dir=str(step.folder), mem_per_cpu_gb=1)
-
-
-EXECUTORS: dict[str, Callable[[TextStep, int], Any]] = {"local": _local, "ray": _ray}

@@ -81,9 +81,8 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
                     [file.constant] * file.rows, f"constant {file.constant}: {prediction}"
                 )
             lines = [f"{index}\t{answer}\n" for index, answer in enumerate(prediction.answers)]
-            entry = zipfile.ZipInfo(file.name)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, "".join(["index\tprediction\n", *lines]))
+            content = "".join(["index\tprediction\n", *lines])
+            archive.writestr(zipfile.ZipInfo(file.name), content, zipfile.ZIP_DEFLATED)
             sources[file.name] = prediction.source
     return sources
 
@@ -101,10 +100,11 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
         split = read_json(path)["splits"].get(file.split)
         if split is None:
             return f"{file.task} was run without {file.split}: its file was not there, or eval_rows"
-        examples, read = int(split["examples"]), int(split.get("rows_read", split["examples"]))
-        chosen_of = int(split.get("available", examples))
-        if examples != chosen_of or read != file.rows:
-            rows = examples if examples != chosen_of else read
+        examples, available, read = (
+            int(split[count]) for count in ("examples", "available", "rows_read")
+        )
+        if examples != available or read != file.rows:
+            rows = examples if examples != available else read
             return f"{file.task} has {rows} rows of {file.split}, not {file.rows}"
         if examples != read:
             raise ValueError(f"{read - examples} of its rows cannot be read: get the file anew")

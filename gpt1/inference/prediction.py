@@ -101,16 +101,18 @@ def scores(
     error, and the best constant answer's score.
     """
     labels = np.array([rows.examples[row].label for row in rows.labelled])
-    predicted = [
-        task.labels.index(answer["label"]) if "label" in answer else answer["score"]
-        for answer in map(answers.__getitem__, rows.labelled)
-    ]
+    predicted = np.array(
+        [
+            task.labels.index(answer["label"]) if "label" in answer else answer["score"]
+            for answer in map(answers.__getitem__, rows.labelled)
+        ]
+    )
     if task.target == "class":
         labels = labels.astype(np.int64)
     return {
         metric: {
-            "score": 100 * score(metric, labels, np.array(predicted)),
-            "standard_error": 100 * standard_error(metric, labels, np.array(predicted)),
+            "score": 100 * score(metric, labels, predicted),
+            "standard_error": 100 * standard_error(metric, labels, predicted),
             "majority": 100 * majority_score(metric, labels),
         }
         for metric in (task.metric, task.second_metric)

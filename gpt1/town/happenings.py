@@ -1,7 +1,5 @@
 """Events in a town: gifts, paint, turns of fortune, good and bad days."""
 
-from collections.abc import Callable
-
 from gpt1.town import lexicon
 from gpt1.town.lexicon import lines
 from gpt1.town.scenes import Scene
@@ -121,15 +119,15 @@ def opinion(
     other: str,
     noun: str,
     templates: tuple[str, ...],
-    share: Callable[..., tuple[str, ...]] = tuple,
+    words: slice = slice(None),
 ) -> str:
-    """Write a sentence of one polarity about a person, a thing, or what was done; `share` selects
-    words.
+    """Write a sentence of one polarity about a person, a thing, or what was done; `words`: which
+    words of a meaning it may take.
     """
     chance = scene.chance
     moods = chance.choice(lexicon.PLEASANT_MOODS if pleasant else lexicon.UNPLEASANT_MOODS)
-    adjective, adjective2 = chance.sample(share(lexicon.GOOD if pleasant else lexicon.BAD), 2)
-    mood, mood2 = chance.sample(share(moods), 2)
+    adjective, adjective2 = chance.sample((lexicon.GOOD if pleasant else lexicon.BAD)[words], 2)
+    mood, mood2 = chance.sample(moods[words], 2)
     return with_articles(
         chance.choice(templates).format(
             p=person,
@@ -141,7 +139,7 @@ def opinion(
             mood2=mood2,
             she=scene.town.pronoun(person),
             degree=chance.choice(lexicon.DEGREES),
-            verb=chance.choice(share(lexicon.PRAISES if pleasant else lexicon.BLAMES)),
+            verb=chance.choice((lexicon.PRAISES if pleasant else lexicon.BLAMES)[words]),
             trade=chance.choice(lexicon.TRADES),
         )
     )

@@ -22,9 +22,7 @@ Splits = tuple[list[Row], list[Row], list[Row]]
 Write = Callable[[Path, Any], None]
 
 
-def each(
-    write: Callable[[Path, Any], object], pattern: str, names: tuple[str, str, str] = NAMES
-) -> Write:
+def each(write: Write, pattern: str, names: tuple[str, str, str] = NAMES) -> Write:
     """Write each split into its own file, and none for a split without a name."""
 
     def write_all(folder: Path, splits: Splits[Any]) -> None:

@@ -156,7 +156,7 @@ def sentiment(side: Side, number: int) -> list[Single]:
         second,
         chance.choice(lexicon.WORKS),
         OPINION_TEMPLATES,
-        side.share,
+        side.words,
     )
     return [Single(sentence(text), "1" if pleasant else "0")]
 

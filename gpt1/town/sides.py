@@ -4,7 +4,7 @@ is right or wrong by luck of its seed.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
@@ -40,13 +40,9 @@ class Side(NamedTuple):
         """Return a small town of this side."""
         return Town(self.chance, self.names)
 
-    def share(self, items: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the words that this side uses."""
-        return tuple(items)[self.words]
-
     def word(self, pole: Pole, *but: str) -> str:
         """Return a word for a pole, none of `but`."""
-        return self.chance.choice([word for word in self.share(pole.words) if word not in but])
+        return self.chance.choice([word for word in pole.words[self.words] if word not in but])
 
     def fact(self, kind: str, subject: str, pole: int) -> Fact:
         """Return a quality in a word of this side."""
@@ -75,7 +71,7 @@ class Side(NamedTuple):
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
             for slot, twin in (("a", "a2"), ("b", "b2")):
-                words = self.share(POLE_OF[slots[slot]].words)
+                words = POLE_OF[slots[slot]].words[self.words]
                 slots[slot], slots[twin] = self.chance.sample(words, 2)
             both = sorted(
                 (slots, contrary(slots)),
