@@ -9,9 +9,8 @@ from random import Random
 from typing import Any
 
 from gpt1.town import happenings, lexicon, official, tales, talks
-from gpt1.town.choices import passages, pronouns, stories
 from gpt1.town.official import Splits, Write, each
-from gpt1.town.pairs import (
+from gpt1.town.rows import (
     ENTAILMENT,
     RTE_CLAIMS,
     acceptability,
@@ -20,8 +19,11 @@ from gpt1.town.pairs import (
     entailment,
     follows,
     paraphrase,
+    passages,
+    pronouns,
     sentiment,
     similarity,
+    stories,
 )
 from gpt1.town.scenes import Scene
 from gpt1.town.sides import Row, Side, clauses, distinct, sentences

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gpt1.town.choices import Pronoun, Question, Story
-from gpt1.town.pairs import Pair, Single
+from gpt1.town.rows import Pair, Pronoun, Question, Single, Story
 from gpt1.town.sides import Row
 
 NAMES = ("train", "dev", "test")

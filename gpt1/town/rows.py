@@ -1,7 +1,8 @@
-"""Tasks about one text (SST-2, CoLA) and about two. SNLI, MNLI, QQP and STS-B depend on what words
-mean; RTE, SciTail, QNLI and MRPC on order: each row has a twin, the same words with another label.
+"""The rows of every task. SNLI, MNLI, QQP, STS-B, SST-2, RACE and Story Cloze depend on what words
+mean. RTE, SciTail, QNLI, MRPC, CoLA and the pronouns (DPRD) depend on order: each row has a twin,
+the same words with another label.
 
-One of the texts always tells a quality of a first pole: a network of this size does not learn from
+One of two texts always tells a quality of a first pole: a network of this size does not learn from
 a few hundred rows whether two arbitrary texts agree.
 """
 
@@ -10,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpt1.town import lexicon, tales
-from gpt1.town.happenings import OPINION_TEMPLATES, opinion
+from gpt1.town.happenings import OPINION_TEMPLATES, THANKS, opinion
 from gpt1.town.lexicon import lines
-from gpt1.town.qualities import OF_PEOPLE, RELATIVES
+from gpt1.town.qualities import OF_PEOPLE, OF_THINGS, RELATIVES
 from gpt1.town.scenes import GENRES, Scene
 from gpt1.town.sides import FRAMES, USUAL, Side, draw_portrait
 from gpt1.town.tales import Slots
@@ -28,7 +29,6 @@ TOPICS = {  # the qualities that a task is about
 NLI = ("entailment", "neutral", "contradiction")
 ENTAILMENT = ("entailment", "not_entailment")
 
-
 RTE_CLAIMS = lines("""
 so {s} was {a2} now
 {s} was really {a2} in the end
@@ -38,6 +38,14 @@ who in {family} was {a2}
 whom in {family} would one call {a2}
 who in {family} seemed {a2}
 whom in {family} did people call {a2}
+""")
+ASKING_WHAT = lines("""
+what was {s} like
+which word fits {s}
+how could one describe {s}
+what would one call {s}
+what did everybody think of {s}
+which of these was {s}
 """)
 
 
@@ -175,3 +183,74 @@ def acceptability(side: Side, _: int) -> list[Single]:
     order = -1 if chance.random() > USUAL else 1
     frame = sentence(" and ".join(parts[::order]))
     return [Single(frame.format("she", "he"), "1"), Single(frame.format("he", "she"), "0")]
+
+
+class Question(NamedTuple):
+    """A passage, a question, four options, and the index of the right one."""
+
+    passage: str
+    question: str
+    options: tuple[str, ...]
+    right: int
+
+
+class Story(NamedTuple):
+    """Four sentences, two endings, and the right one (0 or 1)."""
+
+    sentences: tuple[str, ...]
+    endings: tuple[str, str]
+    right: int
+
+
+class Pronoun(NamedTuple):
+    """A sentence, its pronoun, the two people it may mean, and the one it means."""
+
+    sentence: str
+    pronoun: str
+    candidates: tuple[str, str]
+    right: str
+
+
+def passages(side: Side, number: int) -> list[Question]:
+    """Tell and show a quality of a belonging (middle) or a relative (high), and ask for it.
+
+    The options are both poles of it and of an untold one: no option looks right by itself.
+    """
+    chance, kinds = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
+    _, (quality, untold, *_) = draw_portrait(side, tuple(kinds))
+    facts = side.synonym(quality), side.contrary(quality), untold, side.contrary(untold)
+    options = [fact.value for fact in facts]
+    text = [side.tell(quality), side.show(quality), side.tell(quality)]
+    right = options[0]
+    chance.shuffle(options)
+    question_text = chance.choice(ASKING_WHAT).format(s=quality.subject)
+    passage = " ".join(map(sentence, text))
+    return [Question(passage, question(question_text), tuple(options), options.index(right))]
+
+
+def stories(side: Side, number: int) -> list[Story]:
+    """Tell and show a quality in four sentences; the wrong ending has the opposite."""
+    chance = side.chance
+    _, (quality, *_) = draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))
+    again, right = side.synonym(quality), number % 2
+    sentences = side.tell(quality), side.show(quality), side.show(quality), side.tell(again)
+    good, bad = (sentence(side.tell(end)) for end in (side.synonym(again), side.contrary(again)))
+    return [Story(tuple(map(sentence, sentences)), (bad, good) if right else (good, bad), right)]
+
+
+def pronouns(side: Side, _: int) -> list[Pronoun]:
+    """Write a sentence on two people of one sex whose reason fits one of them, and its twin with
+    the people exchanged.
+    """
+    town, chance = side.town(), side.chance
+    first, second = chance.sample(chance.choice((town.women, town.men)), 2)
+    template = chance.choice(THANKS)
+    text, right = template.partition(";")[0], first if "it was {p} " in template else second
+    she = town.pronoun(first)
+    return [
+        Pronoun(sentence(text.format(p=p, q=q, she=she)), she, (first, second), meant)
+        for p, q, meant in (
+            (first, second, right),
+            (second, first, second if right == first else first),
+        )
+    ]
