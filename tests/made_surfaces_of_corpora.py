@@ -34,7 +34,7 @@ def read_corpus():
     for file in files:
         if file.form != "text":
             for texts in batches(file, "text"):
-                clean_documents(cleaner, texts)
+                clean_documents(cleaner, texts, io.StringIO())
 
 
 SURFACES_OF_CORPORA = (Surface("corpus", write_corpus, read_corpus),)

@@ -5,8 +5,9 @@ import shutil
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -66,8 +67,8 @@ def clean_files(
     counts: dict[str, Any] = {"books": {}, "empty": []}
     cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), task_folder)
     for cleaning, result in zip(items, cleaned, strict=True):
-        name = cleaning.file.name
-        if not cleaning.inspection:
+        name, inspection = cleaning.file.name, cleaning.inspection
+        if not inspection:
             counts.setdefault("documents", {})[name] = document_counts(cleaning, result)
         elif not result["words"]:
             counts["empty"].append(name)
@@ -83,14 +84,10 @@ def clean_files(
                 continue
             others.append(cleaning)
             counts["books"][name] = {
-                "bytes": cleaning.inspection.bytes_,
+                "bytes": inspection.bytes_,
                 "words": result["words"],
-                "encoding": cleaning.inspection.encoding,
-                **(
-                    {"stripped": cleaning.inspection.stripped}
-                    if cleaning.inspection.stripped
-                    else {}
-                ),
+                "encoding": inspection.encoding,
+                **({"stripped": inspection.stripped} if inspection.stripped else {}),
             }
         if result["words"]:
             target = folder / cleaning.target.relative_to(task_folder)
@@ -107,21 +104,12 @@ def without_accents(cleaned: Path) -> str:
 
 def clean_file(cleaner: Cleaner, cleaning: Cleaning) -> dict[str, Any]:
     """Write one file, cleaned; return its counts. Raises UserError."""
-    counts, first = Counter[str](), None
     with writing(cleaning.target, apart=True) as file:
         if cleaning.inspection:
-            return {
-                "words": clean_book(
-                    cleaner, cleaning.file.name, read_book(cleaning.file, cleaning.inspection), file
-                )
-            }
-        for texts in batches(cleaning.file, cleaning.field):
-            text, added, unreadable = clean_documents(cleaner, texts)
-            file.write((" " if counts["documents"] else "") + text)
-            if first is None and unreadable is not None:
-                first = counts["documents"] + unreadable
-            counts.update(added)
-    return {**counts, "first": first}
+            blocks = read_book(cleaning.file, cleaning.inspection)
+            return {"words": clean_book(cleaner, cleaning.file.name, blocks, file)}
+        texts = chain.from_iterable(batches(cleaning.file, cleaning.field))
+        return clean_documents(cleaner, texts, file)
 
 
 def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO) -> int:
@@ -145,28 +133,28 @@ def count_words(cleaned: str) -> int:
     return cleaned.count(" ") + 1 - cleaned.count(NEWLINE) if cleaned else 0
 
 
-def clean_documents(
-    cleaner: Cleaner, texts: list[str | None]
-) -> tuple[str, Counter[str], int | None]:
-    """Return documents cleaned, DOCUMENT_END after each; their counts; the first that cannot be
-    read, which is left empty.
+def clean_documents(cleaner: Cleaner, texts: Iterable[str | None], file: TextIO) -> dict[str, Any]:
+    """Write documents, cleaned, DOCUMENT_END after each; return their counts, and the `first` that
+    cannot be read, which is left empty.
     """
-    parts, counts, unreadable = list[str](), Counter(documents=len(texts)), None
-    for number, text in enumerate(texts):
+    counts, first, blank = Counter[str](), None, ""
+    for row, text in enumerate(texts):
         try:
-            body_text, licensed = body(text) if text is not None else ("", False)
+            body_text, licensed = body(text or "")
             cleaned = " ".join(cleaner.clean([body_text]))
         except UnbrokenTextError:
             text, cleaned, body_text, licensed = None, "", "", False
+        if text is None and first is None:
+            first = row
+        counts["documents"] += 1
         counts["unreadable"] += text is None
         counts["empty"] += text is not None and not cleaned
         counts["licensed"] += licensed
         counts["stripped"] += len(text or "") - len(body_text)
         counts["words"] += count_words(cleaned)
-        if text is None and unreadable is None:
-            unreadable = number
-        parts += [cleaned, DOCUMENT_END] if cleaned else [DOCUMENT_END]
-    return " ".join(parts), counts, unreadable
+        file.write(f"{blank}{cleaned} {DOCUMENT_END}" if cleaned else blank + DOCUMENT_END)
+        blank = " "
+    return {**counts, "first": first}
 
 
 def document_counts(cleaning: Cleaning, result: dict[str, Any]) -> dict[str, int]:

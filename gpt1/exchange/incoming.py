@@ -70,7 +70,7 @@ def read_checkpoint(folder: Path) -> Incoming:
             f" ({' '.join(f'{type(error).__name__}: {error}'.split())[:200]}); {WHAT_TO_DO}"
         ) from None
     strange = [
-        str(name)
+        name
         for keys in ("missing_keys", "unexpected_keys", "mismatched_keys")
         for name in sorted(map(str, report[keys]))
         if not name.endswith(BUFFERS)

@@ -99,11 +99,7 @@ def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
             f"AutoModelFor{purpose}": f"modeling_gpt1.GPT1For{purpose}",
         },
     )
-    body = {
-        name.removeprefix(BODY): tensor
-        for name, tensor in saved.tensors.items()
-        if name.startswith(BODY)
-    }
+    body = {name.removeprefix(BODY): tensor for name, tensor in saved.tensors.items()}
     state = {PREFIX + name: tensor for name, tensor in to_theirs(body, sizes.layers).items()}
     state |= {f"head.{name}": saved.tensors[HEAD + name] for name in ("weight", "bias")}
     model = getattr(modeling_gpt1, f"GPT1For{purpose}").from_pretrained(

@@ -78,8 +78,7 @@ class _Places:
         self.choices = [column(named) for named in format_.choices]
         self.subset = column(format_.subset)
         self.label = column(format_.label, not format_.hidden)
-        needed = (*self.texts, *self.choices, self.subset, self.label)
-        self.needed = list(filter(None, needed))
+        self.needed = [*filter(None, (*self.texts, *self.choices, self.subset, self.label))]
         if missing:
             raise UserError(
                 f"{path}: expected the columns {', '.join(missing)}; found"

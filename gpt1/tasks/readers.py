@@ -21,8 +21,6 @@ from gpt1.tasks.file_rows import read_rows
 from gpt1.tasks.layouts import Share, Split, release_of
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
 
-NO_GOLD_LABEL = "no gold label"
-NOT_RECOGNISED = "not recognised"
 SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among them
 
 
@@ -105,7 +103,7 @@ def read_task(
     release = release_of(
         task.releases, {name: rows.rows_read for name, rows in splits.items()}, files
     )
-    name = release.name if release else NOT_RECOGNISED if task.releases else ""
+    name = release.name if release else "not recognised" if task.releases else ""
     return {
         name: rows for name, rows in splits.items() if rows.labelled or row.eval_rows is None
     }, name
@@ -126,7 +124,7 @@ def read_split(
     rows_read = len(examples) + tally.unreadable.total()
     left_out = {}
     if 0 < tally.labelled < len(examples):
-        left_out[NO_GOLD_LABEL] = len(examples) - tally.labelled
+        left_out["no gold label"] = len(examples) - tally.labelled
         examples = [example for example in examples if example.label != UNLABELLED]
     if split.share:
         examples = [examples[index] for index in share_rows(split.share, len(examples))]

@@ -17,8 +17,8 @@ from gpt1.tasks.definitions import SCORE_CLASSES, Task
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOWN_CHARACTERS = 40
 UNLABELLED = -1
-NO_LABEL = "-"  # annotators did not agree: the field leaves the row out
-BLANK_LABELS = (None, "", "-1", UNLABELLED, NO_LABEL)
+# "-": annotators did not agree, and the field leaves the row out
+BLANK_LABELS = (None, "", "-1", UNLABELLED, "-")
 UNKNOWN_LABEL = "unknown label"
 
 
