@@ -7,14 +7,13 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
-from gpt1.corpus.documents import batches, refuse_unreadable
+from gpt1.corpus.documents import document_texts, refuse_unreadable
 from gpt1.corpus.files import CorpusFile, bytes_of
 from gpt1.corpus.inspection import Inspection, body, inspect, read_book, refuse_binary
 from gpt1.corpus.parallel import mapped
@@ -108,8 +107,7 @@ def clean_file(cleaner: Cleaner, cleaning: Cleaning) -> dict[str, Any]:
         if cleaning.inspection:
             blocks = read_book(cleaning.file, cleaning.inspection)
             return {"words": clean_book(cleaner, cleaning.file.name, blocks, file)}
-        texts = chain.from_iterable(batches(cleaning.file, cleaning.field))
-        return clean_documents(cleaner, texts, file)
+        return clean_documents(cleaner, document_texts(cleaning.file, cleaning.field), file)
 
 
 def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO) -> int:

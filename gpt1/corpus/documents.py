@@ -1,4 +1,4 @@
-"""Files with a document a row (.jsonl, .parquet): their texts, some at a time, in bounded
+"""Files with a document a row (.jsonl, .parquet): their texts, one at a time, in bounded
 memory.
 """
 
@@ -11,31 +11,24 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import parse_json
 from gpt1.corpus.files import CorpusFile, blocks, form_of, refuse_bomb, unpacked_name
 
-BATCH_CHARACTERS = 1_000_000  # of text handed on together
-BATCH_ROWS = 10_000
 TABLE_ROWS = 100  # of a Parquet file read together: a row may be a whole book
 LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
 
 WORDS_PER_TOKEN = 0.75  # of English, about
+FIRST_ROWS, FIRST_CHARACTERS = 10_000, 1_000_000  # of a file: so much says how long documents are
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 
-Texts = list[str | None]  # of consecutive rows, None where a row has none
 
-
-def batches(file: CorpusFile, field: str) -> Iterator[Texts]:
-    """Yield a file's documents in order, from the field or column of that name. Raises UserError
-    for a damaged file.
+def document_texts(file: CorpusFile, field: str) -> Iterator[str | None]:
+    """Yield each row's text in order, from the field or column of that name, None where it has
+    none. Raises UserError for a damaged file.
     """
-    texts: Texts = []
-    characters = 0
-    for text in _json_rows(file, field) if file.form == "jsonl" else _rows(file, field):
-        texts.append(text)
-        characters += len(text or "")
-        if characters >= BATCH_CHARACTERS or len(texts) >= BATCH_ROWS:
-            yield texts
-            texts, characters = [], 0
-    if texts:
-        yield texts
+    if file.form != "jsonl":
+        yield from _rows(file, field)
+        return
+    for line in _lines(file):
+        text = _object(line).get(field) if line.strip() else ""
+        yield text if isinstance(text, str) else None
 
 
 def _lines(file: CorpusFile) -> Iterator[bytes]:
@@ -49,12 +42,6 @@ def _lines(file: CorpusFile) -> Iterator[bytes]:
             raise _too_long(file, row)
     if rest:
         yield rest
-
-
-def _json_rows(file: CorpusFile, field: str) -> Iterator[str | None]:
-    for line in _lines(file):
-        text = _object(line).get(field) if line.strip() else ""
-        yield text if isinstance(text, str) else None
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -123,8 +110,13 @@ def refuse_short(folder: Path, field: str, context: int) -> None:
     """
     for path in sorted(folder.rglob("*")):
         if (form := form_of(unpacked_name(path.name))) not in ("", "text"):
-            texts = next(batches(CorpusFile(path.name, path, form), field), [])
-            words = median([len((text or "").split()) for text in texts] or [0])
+            lengths, characters = list[int](), 0
+            for text in document_texts(CorpusFile(path.name, path, form), field):
+                lengths.append(len((text or "").split()))
+                characters += len(text or "")
+                if characters >= FIRST_CHARACTERS or len(lengths) >= FIRST_ROWS:
+                    break
+            words = median(lengths or [0])
             if words < WORDS_PER_TOKEN * context:
                 raise UserError(
                     f"{path}: expected documents as long as model.context, {context} tokens, found"
