@@ -68,8 +68,8 @@ class TemporaryError(UserError):
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main. A UserError, a missing package, a full disk, too little memory, another
-    user's file or Ctrl-C ends the process with one line and a status.
+    """Run a stage's main. Errors that a person can mend, and Ctrl-C, end the process with one line
+    and a status.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")

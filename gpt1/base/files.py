@@ -58,10 +58,10 @@ def link_or_copy(source: str, target: str) -> str:
 
 @contextmanager
 def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
-    """Open a temporary file beside `path`, which replaces `path` when the block ends without error.
+    """Open a temporary file beside `path`, which replaces it when the block ends without error.
 
-    apart: two processes may write `path` at once (Ray may repeat a task), so each has its own
-    temporary file; else the next process takes over the file of a killed one.
+    apart: two processes may write `path` at once (Ray may repeat a task), so each has a temporary
+    file of its own; else the next process takes over a killed one's.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex if apart else 'partial'}")
@@ -139,8 +139,8 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Read arrays by name from a file of numpy's savez, without running code. Raises OSError,
-    KeyError for a missing name, ValueError for a damaged file.
+    """Read arrays by name from numpy's savez, running no code. Raises OSError, KeyError for a
+    missing name, ValueError for damage.
     """
     import numpy as np
 
@@ -165,8 +165,8 @@ def fingerprint(value: Any) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether any part of a path is one that systems and editors keep for themselves:
-    .ipynb_checkpoints, .Trash-1000, __MACOSX, ._a.txt, ~$a.txt.
+    """Return whether systems and editors keep a file for themselves: .ipynb_checkpoints/a,
+    .Trash-1000/a, __MACOSX/a, ._a.txt, ~$a.txt.
     """
     return any(
         component.startswith((".", "~$")) or component == "__MACOSX"
@@ -175,9 +175,7 @@ def is_hidden(name: str) -> bool:
 
 
 def looks(paths: Iterable[Path]) -> str:
-    """Return sixteen digits that stand for size and modification time of all files under `paths`,
-    as DVC's cache of hashes takes them.
-    """
+    """Return a fingerprint of size and modification time of all files under `paths`."""
     facts = []
     for path in paths:
         for file in [path, *sorted(path.rglob("*"))]:

@@ -21,8 +21,6 @@ def end_with_parent(number: int = signal.SIGTERM) -> None:
 def interrupts_held() -> Iterator[list[int]]:
     """Delay a Ctrl-C until the block ends; until then the list holds it. Raises KeyboardInterrupt.
     Does nothing where SIGINT is ignored, and outside the main thread.
-
-    Blocking the signal would not help: another thread receives it.
     """
     signals: list[int] = []
     before = signal.getsignal(signal.SIGINT)

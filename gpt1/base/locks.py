@@ -1,5 +1,5 @@
-"""Locks on files, which end with the last process that holds them, and the addresses of this
-folder's servers, each in a file that its server locks.
+"""Locks on files, and the addresses of this folder's servers, each in a file that its server
+locks.
 """
 
 import fcntl

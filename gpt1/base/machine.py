@@ -52,8 +52,8 @@ CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def cores() -> int:
-    """Return how many cores this process may use: those it is bound to, or a container's quota of
-    CPU time ("150000 100000": microseconds a period).
+    """Return how many cores this process may use, by binding or a container's quota ("150000
+    100000": microseconds a period).
     """
     bound = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -64,8 +64,8 @@ def cores() -> int:
 
 
 def cpu_name() -> str:
-    """Return the processor's name and the widest of its instruction sets for which torch has
-    kernels, on which the bits of results depend.
+    """Return the processor's name and the widest of its instruction sets that torch uses, which
+    decides the bits of results.
     """
     path = Path("/proc/cpuinfo")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -1,7 +1,6 @@
 """Cleaned books, and which are held out of all training (paper, section 4.1).
 
-A file of documents has DOCUMENT_END after each of them; a document's name is the file's, # and its
-row.
+In a file of documents DOCUMENT_END follows each; a document's name is the file's, # and its row.
 """
 
 import hashlib
@@ -21,8 +20,8 @@ BLOCK_CHARACTERS = 1_000_000  # of words read at a time
 
 @dataclass(frozen=True)
 class CleanedBook:
-    """A cleaned book, or a file of documents: its name (relative path with forward slashes), file,
-    and number of documents (None: one book).
+    """A cleaned book, or file of documents: name (relative path with forward slashes), file, number
+    of documents (None: one book).
     """
 
     name: str
@@ -34,8 +33,8 @@ class CleanedBook:
         return self.name if self.documents is None else f"{self.name}#{row}"
 
     def units(self) -> Iterator[tuple[int, list[str], bool]]:
-        """Yield the words in order, some at a time: their document's row (0 in a book), the words
-        (a line break is one), whether the document ends there.
+        """Yield words in order, some at a time: the row of their document (0 in a book), the words,
+        whether the document ends there.
         """
         row = 0
         for words in self._words():
@@ -72,8 +71,8 @@ class HoldOut:
         return "heldout" if self.holds(name) else "train"
 
     def for_corpus(self, names: Iterable[str]) -> "HoldOut":
-        """Return this, or a fraction that holds out one book, or leaves one, where this does not.
-        Reads no more names than needed. Raises UserError for fewer than two books.
+        """Return this, or a fraction that holds out one book, or leaves one. Reads no more names
+        than needed. Raises UserError for fewer than two.
         """
         count, smallest, largest = 0, 1.0, 0.0
         for name in names:

@@ -1,7 +1,7 @@
-"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): the vocabulary, encoding, decoding.
+"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): vocabulary, encoding, decoding.
 
-The authors' layout of ids: 0 `<unk>`, the characters, the same characters with `</w>`, the merges
-in order, the line break.
+The authors' layout of ids: 0 `<unk>`, characters, the same with `</w>`, merges in order, the line
+break.
 """
 
 from collections.abc import Iterable, Sequence
@@ -52,9 +52,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
-        """Read vocab.json and merges.txt of stage bpe. Raises UserError where they are absent or do
-        not fit together.
-        """
+        """Read vocab.json and merges.txt of stage bpe. Raises UserError."""
         return read_vocabulary(
             folder / "vocab.json",
             folder / "merges.txt",
@@ -138,7 +136,7 @@ class Vocabulary:
 
 def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Vocabulary:
     """Read a vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless
-    they are in the authors' layout.
+    in the authors' layout.
     """
     try:
         table = read_json(table_path)

@@ -24,8 +24,8 @@ SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only whe
 
 @dataclass(frozen=True)
 class Cleaning:
-    """One file to clean, where to write it, and the field of a document's text. `inspection`: of a
-    book; None for documents.
+    """One file to clean, where to write it, and the field of texts. `inspection`: of a book; None
+    for documents.
     """
 
     file: CorpusFile

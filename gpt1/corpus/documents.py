@@ -20,8 +20,8 @@ UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 
 
 def document_texts(file: CorpusFile, field: str) -> Iterator[str | None]:
-    """Yield each row's text in order, from the field or column of that name, None where it has
-    none. Raises UserError for a damaged file.
+    """Yield each row's text in order, from the field or column of that name; None where it has
+    none. Raises UserError.
     """
     if file.form != "jsonl":
         yield from _rows(file, field)

@@ -1,7 +1,7 @@
-"""Words to ids: the texts of tasks, each once, and cleaned books into token files.
+"""Words to ids: the texts of tasks, and cleaned books into token files.
 
-A long document is a book of its own; short ones are joined in runs, for most would be shorter than
-a window, which lies inside a book.
+A long document is a book of its own; short ones are joined in runs, for a window lies inside a book
+and most are shorter.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,8 +47,8 @@ def encode_books(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, dict[str, Any]]:
-    """Write `<split>.bin` into `folder` for both splits; return their parts of the index.
-    `task_folder`: one of kept_tasks. Raises UserError where there is one book.
+    """Write `<split>.bin` into `folder` for both splits; return their parts of the index. Raises
+    UserError where there is one book.
     """
     if books:  # profile official needs none
         hold_out = hold_out.for_corpus(unit_names(books))
@@ -64,7 +64,7 @@ def encode_books(
 def encode_book(
     vocabulary: Vocabulary, book: CleanedBook, hold_out: HoldOut, task_folder: Path
 ) -> dict[str, Any]:
-    """Write `<split>.bin` of one book or file of documents into a new folder; return that, and each
+    """Write `<split>.bin` of a book or file of documents into a new folder; return that, and each
     split's rows of the index.
     """
     folder = task_folder / uuid4().hex  # a task that Ray repeats may for a while run twice

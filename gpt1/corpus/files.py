@@ -26,8 +26,8 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of a corpus: its name (relative path with forward slashes, without `.gz` or `.zst`),
-    place and form: text (one book), jsonl or parquet (a document a row).
+    """A file of a corpus: name (relative path with forward slashes, without `.gz` or `.zst`),
+    place, form: text (one book), jsonl or parquet (a document a row).
     """
 
     name: str

@@ -31,8 +31,8 @@ MARK = re.compile(
 
 
 def marks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield the marks of Project Gutenberg's licence in a text of whole lines: characters [start,
-    stop), and whether the book begins after it, or ends before.
+    """Yield the marks of Project Gutenberg's licence in whole lines: characters [start, stop), and
+    whether the book begins there.
     """
     if any(word in text for word in TELLING):
         for match in MARK.finditer(text):
@@ -91,8 +91,8 @@ def body(text: str) -> tuple[str, bool]:
 class Inspection:
     """A book's encoding, or why it is not text (`problem`).
 
-    bytes_: of its file; spans: bytes [start, stop) of the book in the file unpacked; stripped:
-    bytes of licence around them; licensed: whether it has its mark.
+    bytes_: of its file; spans: bytes [start, stop) of the book, unpacked; stripped: bytes of
+    licence; licensed: whether it has its mark.
     """
 
     name: str

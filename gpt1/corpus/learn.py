@@ -39,8 +39,8 @@ class Learned:
 def learn_from_books(
     books: list[CleanedBook], params: Params, task_folder: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
-    """Return the vocabulary of all but held-out books, and facts about it; `task_folder`: one of
-    kept_tasks. Raises UserError where there is one book, or too few words.
+    """Return the vocabulary of all but held-out books, and facts about it. Raises UserError where
+    there is one book, or too few words.
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     hold_out = hold_out.for_corpus(unit_names(books))
@@ -71,8 +71,8 @@ def count_words(hold_out: HoldOut, book: CleanedBook) -> dict[str, int]:
 
 
 def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: int) -> Learned:
-    """Learn `merges` byte pairs from counts of words, the most frequent (of equals, the first in
-    order). Raises UserError where the words support fewer.
+    """Learn `merges` byte pairs from counts of the most frequent words (of equals, the first in
+    order). Raises UserError where they support fewer.
     """
     words = sorted(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most_types])
     characters: Counter[str] = Counter()
@@ -101,7 +101,7 @@ def find_merges(
     result.
 
     Of equally frequent pairs the one whose pieces were there first is merged: characters that end a
-    word by the alphabet's order, the others by code points, then merges.
+    word by the alphabet's order, others by code points, then merges.
     """
     from tokenizers import Tokenizer
     from tokenizers.models import BPE

@@ -1,5 +1,5 @@
 """One function over many texts, results in order: few in this process; more as datatrove's tasks
-(gpt1/corpus/steps.py), on this machine's cores or by Ray on many. What a task has finished is kept.
+(gpt1/corpus/steps.py), here or by Ray on many machines. What a task has finished is kept.
 """
 
 import shutil
@@ -35,8 +35,8 @@ def tasks_for(bytes_: int) -> int:
 @contextmanager
 def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
     """Give a folder for finished tasks: the same for a stage of that name over the same files,
-    facts and code, so that a stopped stage goes on. It is removed when the block ends without
-    error, another one of that name when it begins. Two that run at once must not share a name.
+    facts and code, so that a stopped stage goes on. The end without error removes it, the next
+    stage of that name another one. Two that run at once must not share a name.
     """
     inputs = looks([*reads, Path("params.yaml"), PACKAGE])
     versions = [version(library) for library in LIBRARIES]
@@ -59,8 +59,8 @@ def mapped(
     bytes_: int,
     folder: Path,
 ) -> Iterator[Any]:
-    """Yield work(prepare(), item) for each item, in order, `prepare` once a process; JSON holds the
-    results. bytes_: of all items; folder: one of kept_tasks. Raises UserError.
+    """Yield work(prepare(), item) for each item, in order, `prepare` once a process; JSON holds
+    results. bytes_: of all items; folder: of kept_tasks. Raises UserError.
     """
     from tqdm import tqdm
 

@@ -155,8 +155,8 @@ class Shards:
         return windows
 
     def starts(self, split: str, seed: int, update: int, batch_size: int, context: int) -> Integers:
-        """Return where a batch's windows begin, [batch], in tokens from the file's start: uniform
-        over all windows within one book, determined by (seed, update) alone.
+        """Return where a batch's windows begin, [batch], in tokens: uniform over all windows within
+        one book, by (seed, update) alone.
         """
         ends, offsets = self._starts(split, context)
         generator = np.random.Generator(

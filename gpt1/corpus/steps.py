@@ -1,7 +1,6 @@
 """A step of datatrove's pipelines that does a task's share of work on texts, and its executors.
 
-Datatrove marks finished tasks, each with a file of results; unmarked ones do not count. Its log
-goes to files.
+A task that datatrove has marked is finished, and its results are a file.
 """
 
 import json
@@ -89,8 +88,8 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
 
 
 class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
-    """datatrove's executor for this machine, on Python's pool: its own waits for ever where a
-    process is killed, and leaves processes where this one is.
+    """datatrove's executor on Python's pool: its own waits for ever where a process is killed, and
+    leaves processes behind.
     """
 
     def run(self) -> None:

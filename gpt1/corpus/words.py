@@ -1,8 +1,7 @@
 """Raw text to words: ftfy, the authors' standardisation, spaCy's English tokenizer, lower case
 (their code; paper, section 4.1).
 
-Line by line, which gives the words of the whole: ftfy treats lines one by one, standardisation
-never looks past white space, and no special case of spaCy's holds a line break.
+Line by line, which gives the words of the whole: no step looks past a line break.
 """
 
 import re

@@ -1,8 +1,5 @@
 """The authors' released files, read as their loader does: ten arrays joined, cut at the shapes'
-offsets, reshaped.
-
-params_shapes.json lists the shapes: positions, tokens, then each block's variables; matrices are
-1x1 convolutions.
+offsets, reshaped. The shapes are positions, tokens, then each block's variables.
 """
 
 from itertools import accumulate
@@ -67,8 +64,8 @@ def read_authors(folder: Path) -> Incoming:
 
 
 def sizes_of(shapes: Any, path: Path) -> Model:
-    """Return the sizes of a model with these shapes, in the authors' order. Raises LookupError,
-    TypeError or ValueError where they fit none.
+    """Return the sizes of a model with these shapes. Raises LookupError, TypeError or ValueError
+    where they fit none.
     """
     (context, width), (rows, _), *blocks = shapes
     layers, inner = len(blocks) // 12, blocks[6][-1]

@@ -14,7 +14,7 @@ RELEASED = "openai-community/openai-gpt"
 
 def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
     """Return the ModelCard of a language model, or of a task's, with its task.json, seed and dev
-    score. Raises UserError where a result is damaged.
+    score. Raises UserError.
     """
     from huggingface_hub import ModelCard, ModelCardData
 
@@ -46,9 +46,9 @@ def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
 
 
 def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a run says of its weights, in `data/pretrain/transformer/seed-<n>` or
-    `data/finetune/<group>/<task>/seed-<n>`: corpus, training, import, licences. A missing file, or
-    a snapshot, adds nothing.
+    """Return what a run says of weights in `data/pretrain/transformer/seed-<n>` or
+    `data/finetune/<group>/<task>/seed-<n>`: corpus, training, import, licences. A missing file adds
+    nothing.
     """
     folder = weights.resolve().parent
     facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": []}

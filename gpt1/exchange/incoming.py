@@ -42,8 +42,8 @@ def sizes_from(path: Path, **values: Any) -> Model:
 
 
 def read_checkpoint(folder: Path) -> Incoming:
-    """Read a Hugging Face folder, model.safetensors or pytorch_model.bin, with transformers'
-    reader, which runs no pickle's code. Raises UserError where it is no whole openai-gpt.
+    """Read a Hugging Face folder with transformers' reader, which runs no pickle's code. Raises
+    UserError where it is no whole openai-gpt.
     """
     from transformers import OpenAIGPTLMHeadModel
 
@@ -120,8 +120,7 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
 
 def write_import(model: Incoming, target: Path) -> dict[str, Any]:
     """Write weights.safetensors, the vocabulary and import.json, all or nothing; return
-    import.json. Raises UserError where `target` is not empty, the vocabulary another model's, or a
-    number not finite.
+    import.json. Raises UserError where `target` is not empty, or the parts do not fit.
     """
     source, rows = model.files[0].parent, len(model.tensors["tokens"])
     if rows != model.vocabulary.size:

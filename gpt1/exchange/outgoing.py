@@ -31,8 +31,8 @@ BODY, HEAD = "decoder.", "head.linear."
 
 
 def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) -> list[str]:
-    """Write a pre-trained Transformer as a Hugging Face folder; return the names of its files.
-    Raises UserError where transformers cannot hold it, or `target` is not empty.
+    """Write a pre-trained Transformer as a Hugging Face folder; return its files' names. Raises
+    UserError.
     """
     saved = read_saved(
         weights, vocabulary_folder, "transformer", "a pre-trained Transformer; --task for a task's"
@@ -120,8 +120,8 @@ def filling(target: Path) -> AbstractContextManager[Path]:
 def write_folder(
     target: Path, saved: SavedModel, model: Any, task: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """Write a model of transformers, the tokenizer, our files that make words and sequences, and
-    the card; return the names of the files.
+    """Write model, tokenizer, our files that make words and sequences, and card; return the files'
+    names.
     """
     vocabulary = saved.vocabulary
     config: dict[str, Any] = {

@@ -1,5 +1,5 @@
-"""The files of GLUE's leaderboard (https://gluebenchmark.com), eleven in a zip, each row an index,
-a tab, a prediction. Equal results give equal bytes.
+"""The files of GLUE's leaderboard (https://gluebenchmark.com) in a zip, each row an index, a tab, a
+prediction. Equal results give equal bytes.
 """
 
 import zipfile
@@ -52,10 +52,7 @@ class Predicted(NamedTuple):
 
 def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
     """Write the zip `target` from the run in `data`; return each file's origin. `fill`: answer by a
-    constant what the run cannot.
-
-    Raises UserError where such files exist and `fill` is false, no file has answers, or a result is
-    damaged.
+    constant what the run cannot. Raises UserError where answers are missing or damaged.
     """
     if target.suffix != ".zip":
         raise UserError(f"{target}: expected a file whose name ends with .zip; name one")
@@ -88,8 +85,8 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
 
 
 def predicted(file: BoardFile, data: Path) -> Predicted | str:
-    """Return a file's answers by the seed and weights best on dev, or why the run has none. Raises
-    UserError where a result is damaged.
+    """Return a file's answers by the seed and weights best on dev, or why there are none. Raises
+    UserError for a damaged result.
     """
     folder = next((path for path in finetuned_folders(data) if path.name == file.task), None)
     if folder is None:

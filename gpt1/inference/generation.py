@@ -23,9 +23,7 @@ class LanguageModel(NamedTuple):
 
 
 def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> LanguageModel:
-    """Load a pre-trained Transformer. Raises UserError where weights or vocabulary are missing,
-    damaged, or do not fit.
-    """
+    """Load a pre-trained Transformer. Raises UserError."""
     saved = read_saved(
         weights,
         vocabulary_folder,
@@ -38,8 +36,8 @@ def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> 
 def go_on(
     model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int, **how: Any
 ) -> list[str]:
-    """Return the texts that `generate`, with the arguments `how`, makes after a prompt's ids, of at
-    most this many new tokens. Both fit the context; a longer prompt keeps its last half context.
+    """Return the texts that `generate`, with the arguments `how`, makes after a prompt, of at most
+    this many new tokens. Both fit the context; a longer prompt keeps its last half context.
     """
     import torch
     from transformers import set_seed
@@ -82,8 +80,8 @@ def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
 def openings(
     vocabulary: Vocabulary, shards: Shards, section: Generate
 ) -> list[tuple[str, list[int], str]]:
-    """Return, of held-out books, evenly spread over those long enough, names and first ids, cut
-    after a word, and the text that follows.
+    """Return, of evenly spread held-out books, names, first ids, cut after a word, and the text
+    that follows.
     """
     books = shards.index["splits"]["heldout"]["books"]
     long = [book for book in books if book["tokens"] > section.prompt_tokens]
@@ -117,8 +115,8 @@ def decodings(section: Generate) -> dict[str, dict[str, Any]]:
 
 
 def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
-    """Return what stage `generate` writes: each prompt with samples, and scores where the
-    continuation is known. Raises UserError for an empty prompt.
+    """Return what stage `generate` writes: prompts with samples, and scores where the continuation
+    is known. Raises UserError.
     """
     vocabulary, ways = model.vocabulary, decodings(section)
     own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]

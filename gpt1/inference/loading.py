@@ -49,8 +49,8 @@ class SavedModel(NamedTuple):
 
 
 def read_saved(weights: Path, vocabulary_folder: Path, kind: str, expected: str) -> SavedModel:
-    """Read weights of a kind (a regular expression; `expected` says it to users) and their
-    vocabulary. Raises UserError where they are missing, damaged, of another kind, or do not fit.
+    """Read weights of a kind (a regular expression; `expected` in words) and their vocabulary.
+    Raises UserError for damage, another kind, or what does not fit.
     """
     description, tensors = read_weights(weights)
     if not re.fullmatch(kind, description.kind):

@@ -1,6 +1,6 @@
 """The decoder as transformers has it, `openai-gpt`: sizes, names and layout of its tensors.
 
-Theirs, like the authors' 1x1 convolutions, keeps a matrix as [in, out]; ours is torch's [out, in].
+The authors' and transformers' matrices are [in, out]; ours, like torch's, [out, in].
 """
 
 from collections.abc import Iterator, Mapping
@@ -91,8 +91,8 @@ def refuse_other_shapes(saved: SavedModel) -> Model:
 
 
 def language_model(saved: SavedModel) -> Any:
-    """Return a pre-trained Transformer as OpenAIGPTLMHeadModel. Raises UserError where transformers
-    cannot hold it, or the weights do not fit their sizes.
+    """Return a pre-trained Transformer as OpenAIGPTLMHeadModel. Raises UserError for weights that
+    do not fit.
     """
     from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 

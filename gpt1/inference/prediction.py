@@ -36,8 +36,7 @@ class TaskFile(NamedTuple):
 
 def formats_of(task: Task, path: Path) -> list[Format]:
     """Return every format in which a file may hold a task's examples: columns named as in its
-    official files, or first, second, choices and label, labelled or not; then official files
-    without column names.
+    official files, or first, second, choices and label; then official files without column names.
     """
     _, head = next(numbered_lines(path), (0, b""))
     official = [split.format for layout in task.layouts for split in layout]
@@ -62,8 +61,8 @@ def formats_of(task: Task, path: Path) -> list[Format]:
 
 
 def read_file(path: Path, task: Task) -> TaskFile:
-    """Read a file in the format that reads most rows, with labels if it has any. Raises UserError
-    where none reads more than half.
+    """Read a file in the format that reads most rows. Raises UserError where none reads more than
+    half.
     """
     if not path.is_file():
         raise UserError(f"{path}: expected a file of {task.name}, found none; see --help")
@@ -97,8 +96,8 @@ def read_file(path: Path, task: Task) -> TaskFile:
 def scores(
     task: Task, rows: TaskFile, answers: dict[int, dict[str, Any]]
 ) -> dict[str, dict[str, float]]:
-    """Compute the task's metrics, x 100, over rows with labels: the model's score, its standard
-    error, and the best constant answer's score.
+    """Compute the task's metrics, x 100, over labelled rows: the model's score, its standard error,
+    the best constant answer's score.
     """
     labels = np.array([rows.examples[row].label for row in rows.labelled])
     predicted = np.array(
@@ -130,8 +129,8 @@ def refuse_target(path: Path, file: Path) -> None:
 
 
 def write_answers(path: Path, task: Task, answers: dict[int, dict[str, Any]]) -> None:
-    """Write a row per answer, in the suffix's format: its row in the file, from 0, the answer as
-    the task's files have it, probabilities.
+    """Write a row per answer, in the suffix's format: its row in the file, from 0, the answer in
+    the files' words, probabilities.
     """
     values = dict(zip(task.labels, task.values or task.labels, strict=True))
     rows: list[dict[str, Any]] = [

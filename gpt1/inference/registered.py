@@ -49,9 +49,9 @@ class Registered(NamedTuple):
 def register(
     params: Params, names: Sequence[str], outdated: Collection[str] = (), notice: str = ""
 ) -> list[Registered]:
-    """Register the best seed of these tasks, or of all finished ones. An existing version stays.
-    MLflow gets finished results first. Raises UserError where a task is not finished, or MLflow is
-    off or fails.
+    """Register the best seed of these tasks, or of all finished ones, after their results; an
+    existing version stays. Raises UserError where a task is not finished, or MLflow is off or
+    fails.
     """
     names = names or [path.name for path in finetuned_folders() if path.name in params.tasks]
     done = [finetuned_task(params, name) for name in names]

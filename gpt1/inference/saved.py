@@ -1,5 +1,5 @@
-"""A fine-tuned model that answers its task's examples with probabilities: a class, a score (Tai et
-al. 2015, the authors' code) or a choice.
+"""A fine-tuned model that answers its task's examples with probabilities: a class, a score or a
+choice.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def fields_of(task: Task) -> tuple[str, ...]:
 
 def example_of(task: Task, record: Any, where: str) -> Example:
     """Make an example of {"first": …, "second": …, "choices": […]}. Raises UserError, naming
-    `where`, for other fields, or values that are no texts.
+    `where`, for other fields.
     """
     fields, record = fields_of(task), record if isinstance(record, dict) else {}
     given = {  # a table has nan, a float, where a row has no such field
@@ -60,8 +60,8 @@ def example_of(task: Task, record: Any, where: str) -> Example:
 
 
 def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the answer of logits [outputs]: `label` (a class or choice) or `score`;
-    `probabilities` of each label or whole score; a choice's text.
+    """Return the answer of logits [outputs]: `label` or `score`, `probabilities` of each label or
+    whole score, a choice's text.
     """
     shares = logits_o.double().softmax(0).tolist()
     prediction = predictions(logits_o[None].numpy(), task.target)[0]
@@ -105,9 +105,8 @@ class TaskModel:
 
 
 def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
-    """Load weights of stage finetune, which name their task and sizes, and the vocabulary; on a GPU
-    that torch sees, unless GPT1_DEVICE says cpu. Raises UserError where they are missing, damaged,
-    of no task, or do not fit.
+    """Load weights of stage finetune and their vocabulary, on a GPU that torch sees, unless
+    GPT1_DEVICE says cpu. Raises UserError where they are damaged, of no task, or do not fit.
     """
     saved = read_saved(
         weights,

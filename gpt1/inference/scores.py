@@ -18,7 +18,7 @@ class _NoSynonyms:
 
 def score(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """Compute corpus BLEU (lower case), and means of ROUGE-1, -2 and -L (F measure, stems) and
-    METEOR (words and stems), each x 100, of words with blanks between.
+    METEOR (words and stems), each x 100.
     """
     from nltk.translate.meteor_score import meteor_score
     from rouge_score.rouge_scorer import RougeScorer

@@ -1,5 +1,4 @@
-"""What a pre-trained network answers to the zero-shot sets (paper, section 5, Figure 2 right), by
-log-probabilities of continuations.
+"""What a pre-trained network answers to the zero-shot sets (paper, section 5, Figure 2 right).
 
 Shape letters: n prompts, k continuations of each, b rows (a continuation after its prefix), t
 positions, s scored tokens, d width, v vocabulary.
@@ -35,8 +34,8 @@ LOGITS_AT_ONCE = 1 << 22  # 16 MB
 
 
 class Prompts(NamedTuple):
-    """Prompts as stage `prompt` writes them: each prefix and its k continuations in turn, and where
-    each begins. The first `uncounted` tokens of a continuation are not scored.
+    """Prompts as stage `prompt` writes them: prefixes and their k continuations in turn, where each
+    begins, how many first tokens of each do not count.
     """
 
     tokens: npt.NDArray[np.unsignedinteger]
@@ -77,7 +76,7 @@ def log_probabilities(
     network: Network, prompts: Prompts, vocabulary_size: int, batch_tokens: int
 ) -> Floats:
     """Sum the log-probabilities (nats) of each continuation's counted tokens, [n, k], by a float32
-    softmax over the vocabulary; about `batch_tokens` positions at a time.
+    softmax; about `batch_tokens` positions at a time.
     """
     embedding_vd = network.tokens[:vocabulary_size]
     device, at_once = embedding_vd.device, max(1, LOGITS_AT_ONCE // vocabulary_size)
@@ -128,8 +127,8 @@ class PromptSet(NamedTuple):
         return self.splits[self.about["scored_split"]]
 
     def answers(self, network: Network, batch_tokens: int) -> npt.NDArray[np.int8]:
-        """Return a network's answers [n], with the threshold that is best on its train split.
-        Raises UserError where a score is not finite.
+        """Return a network's answers [n], with the threshold that is best on train. Raises
+        UserError where a score is not finite.
         """
         set_, vocabulary_size = SETS[self.name], self.about["vocabulary_size"]
         scores = {}

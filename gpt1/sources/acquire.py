@@ -83,9 +83,8 @@ def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, obje
 
 
 def combine_files(origin: Path, target: Path) -> None:
-    """Write each JSON file of a folder as one line, with its name as "file".
-
-    A file that is no JSON object becomes {"file", "unreadable": why}, which the reader counts.
+    """Write each JSON file of a folder as one line, with its name as "file". One that is no JSON
+    object becomes {"file", "unreadable": why}.
     """
     with target.open("w", encoding="utf-8", newline="\n") as writer:
         for path in small_files(origin):

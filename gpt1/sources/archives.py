@@ -26,10 +26,10 @@ def is_archive(path: Path) -> bool:
 
 
 def unpack(archive: Path, folder: Path, max_bytes: int) -> None:
-    """Unpack a .tar.gz, .tgz, .tar or .zip into a new folder; after an error nothing of it is left.
+    """Unpack an archive into a new folder; after an error nothing of it is left.
 
     Raises UserError for links, devices, names that are absolute, hold `..` or differ in case alone,
-    more than `max_bytes` bytes or MOST_FILES files, and a damaged archive.
+    more than `max_bytes` bytes or MOST_FILES files, and damage.
     """
     folder.mkdir(parents=True)
     left, names = max_bytes, set[str]()

@@ -11,8 +11,8 @@ from gpt1.base.files import RAW
 
 @dataclass(frozen=True)
 class SourceLayout:
-    """One way in which a source is distributed: names of files that lie in one folder; `exported`:
-    names of splits of a Hugging Face export (gpt1/sources/exports.py).
+    """One way in which a source is distributed: names of files in one folder; `exported`: names of
+    splits of a Hugging Face export.
     """
 
     required: tuple[str, ...]
@@ -22,11 +22,11 @@ class SourceLayout:
 
 @dataclass(frozen=True)
 class Source:
-    """One source of official files. The first layout whose required files are there is taken.
+    """One source of official files, in the first layout whose required files are there.
 
-    folders: names under which people have it. every: patterns of files that are all taken, in place
-    of a layout. combined: {file that `acquire` writes: folder of small JSON files, a line each}.
-    also: {file: its other names}.
+    folders: names under which people have it. every: patterns of files that are all taken, without
+    a layout. combined: {file that `acquire` writes: folder of small JSON files}. also: {file: its
+    other names}.
     """
 
     name: str

@@ -88,8 +88,8 @@ def bring(source: str, origin: Origin) -> str:
 
 
 def link_files(origin: HubFiles, folder: Path) -> str:
-    """Link the files of the Hub's cache into a folder; return the commit. A damaged one is removed
-    from the cache and raises OSError.
+    """Link the files of the Hub's cache into a folder; return the commit. Raises OSError for a
+    damaged one, which is removed.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils.tqdm import disable_progress_bars

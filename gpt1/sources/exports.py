@@ -1,7 +1,7 @@
 """Hugging Face exports on disk: the files of each split, and the names that `acquire` gives them.
 
-People have them as clones of the Hub (mnli/train-00000-of-00001.parquet, also under data/), as its
-conversion (train/0000.parquet) and as JSON lines (train.jsonl).
+Clones have mnli/train-00000-of-00001.parquet, also under data/, the Hub's conversion
+train/0000.parquet, others train.jsonl.
 """
 
 import re
@@ -20,8 +20,8 @@ _PART = re.compile(
 
 
 def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
-    """Return {name that `acquire` gives a file: its place under `base`}, or None where no suffix
-    has all required splits. Raises UserError where parts are missing.
+    """Return {name that `acquire` gives a file: its place under `base`}, or None where a required
+    split is missing. Raises UserError where parts are.
     """
     for suffix in SUFFIXES:
         parts = {name: _parts(base, PurePosixPath(name), suffix) for name in layout.required}

@@ -30,10 +30,7 @@ def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | No
 
 def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
     """Return {name that `acquire` gives a file: its place under `folder`}, or None where no layout
-    is complete.
-
-    The place of a combined file is its folder of small files. Raises UserError for names that
-    cannot be kept, or an unreadable folder.
+    is complete. A combined file's place is its folder of small files. Raises UserError.
     """
     if source.every:
         return _every(folder, source.every) or None
@@ -93,7 +90,7 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
     """Return all files of some patterns by their names relative to `folder`; say on stderr what
-    else is there. Raises UserError for links and odd names.
+    else is there. Raises UserError.
     """
     places, left = dict[str, Path](), Counter[str]()
     for path in sorted(folder.rglob("*")):

@@ -30,8 +30,8 @@ Parts = Sequence[Sequence[str]]  # texts as words joined by blanks: those of eac
 class DecodedRows(NamedTuple):
     """The rows of one split.
 
-    parts: texts of the one part, or of the first and the second (of choices: the contexts, and all
-    choices one after another); clusters: equal for rows that belong together.
+    parts: texts of the one part, or of first and second (of choices: the contexts, and all choices
+    one after another); clusters: equal for rows that belong together.
     """
 
     parts: tuple[list[str], ...]
@@ -143,7 +143,7 @@ def constant(about: Mapping[str, Any], train: DecodedRows, rows: int) -> Logits:
 
 def fit(about: Mapping[str, Any], train: DecodedRows, features: Any, penalty: float) -> Any:
     """Fit ridge regression of scores, or logistic regression of classes, or of choices right (1)
-    against wrong (0). penalty: of the squared weights.
+    against wrong (0).
     """
     if about["target"] == "score":
         return Ridge(alpha=penalty).fit(features, train.labels)
@@ -179,9 +179,9 @@ def scores_as_logits(scores: npt.NDArray[np.floating], outputs: int) -> Logits:
 def chosen(
     about: Mapping[str, Any], candidates: Sequence[Candidate], splits: Mapping[str, DecodedRows]
 ) -> tuple[Candidate, dict[str, Logits]]:
-    """Return the candidate that is best on dev, and logits by the names of a fine-tuning:
-    split/`best`, of that candidate; split/`last`, chosen without the split's rows: each half of
-    dev's clusters has the best on the other half.
+    """Return the candidate that is best on dev, and logits by a fine-tuning's names: split/`best`,
+    of that candidate; split/`last`, where each half of dev's clusters has the best on the other
+    half.
     """
     dev = splits[DEV]
     taken = best(about, candidates, dev, np.arange(len(dev.labels)))
@@ -202,8 +202,8 @@ def best(
     dev: DecodedRows,
     rows: npt.NDArray[np.intp],
 ) -> Candidate:
-    """Return the candidate with the best score on some rows of dev; of equals the one with the
-    likeliest labels, then the first.
+    """Return the candidate with the best score on some rows of dev; of equals the likeliest labels,
+    then the first.
     """
     labels = dev.labels[rows]
 

@@ -38,9 +38,8 @@ class Task:
     """One task. layouts: the ways in which its files are distributed, the best first; values:
     labels as the files write them.
 
-    integers: what an export's label integers mean, from first_integer up; empty where exports have
-    words. synonyms: {word in some files: label}. also: {file: its other names}. cluster: which rows
-    belong together (gpt1/tasks/rows.py).
+    integers: what an export's label integers mean, from first_integer up; none where exports have
+    words. synonyms: {word in some files: label}. also: {file: its other names}.
     """
 
     name: str
@@ -119,8 +118,8 @@ def scored_split(column: TableColumn, splits: Mapping[str, Any]) -> str:
 
 
 def scored_weights(split: str) -> str:
-    """Return which weights are scored: those `best` on dev where the split is a test set; on dev
-    the `last`, chosen on nothing.
+    """Return which weights are scored: `best` on dev where the split is a test set, else the
+    `last`, chosen on nothing.
     """
     return "best" if split.startswith("test") else "last"
 

@@ -37,10 +37,8 @@ SHOWN_COLUMNS = 300  # characters
 
 
 def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
-    """Yield a file's rows in order; an example without a label has UNLABELLED.
-
-    Raises UserError for a file that cannot be read, lacks a column, or numbers its labels otherwise
-    than Task.integers; at the end where all texts are quoted.
+    """Yield a file's rows in order; without a label an example has UNLABELLED. Raises UserError for
+    the whole file; at the end where all texts are quoted.
     """
     table = open_table(path, format_)
     columns = _Places(path, format_, table.names)
@@ -117,7 +115,7 @@ def _subset(task: Task, value: object) -> int:
 
 def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """Return the function from a row's label to the class's number, the score, or UNLABELLED.
-    feature: what the file says of the column. Raises UserError for another numbering.
+    Raises UserError where `feature`, what the file says of the column, numbers otherwise.
     """
     numbering = dict(enumerate(task.integers, start=task.first_integer))
     names = feature.get("names") if isinstance(feature, dict) else None
@@ -157,7 +155,7 @@ def _numbering(names: Mapping[int, str]) -> str:
 
 def _quoting(text: str) -> str:
     """Say how a cell is quoted: as a CSV writer must (doubled), as one may (whole), as none does
-    (bare), or "".
+    (bare).
     """
     if '"' not in text:
         return ""

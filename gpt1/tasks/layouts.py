@@ -17,8 +17,8 @@ class TableFormat:
 
     label: a word, a number (see Task.integers) or a score; -1, "-" or nothing where there is none;
     `hidden`: no row has one. choices: a column per choice, or one that lists them. joined: the
-    texts are sentences of one. subset: the column that begins with its name. header: the columns of
-    a tsv without one; surplus: how many more may follow.
+    texts are sentences of one. subset: the column that begins with its name. header: of a tsv
+    without one; surplus: how many more columns may follow.
     """
 
     form: Form
@@ -65,8 +65,8 @@ class Share:
 
 @dataclass(frozen=True)
 class Split:
-    """Where a split's rows lie: in files read one after another; file i of a task with subsets is
-    subset first_subset + i. In an export a file is the name of a split.
+    """Where a split's rows lie: in files read in turn; file i of a task with subsets is subset
+    first_subset + i. In an export a file is a split's name.
     """
 
     name: str

@@ -13,10 +13,10 @@ EQUAL_SCORES = 1e-6  # predicted scores that differ by less are one answer
 
 
 def score(metric: str, labels: Array, predictions: Array) -> float:
-    """Score predictions [n] against labels [n]: 0..1, correlations -1..1; F1 of class 1.
+    """Score predictions [n] against labels [n]: 0..1, correlations -1..1; F1 of class 1. What is
+    undefined is 0.
 
-    Undefined correlations and an F1 without positives are 0. Raises ValueError for another metric,
-    unequal lengths, no rows, or an unlabelled row (-1).
+    Raises ValueError for another metric, unequal lengths, no rows, or an unlabelled row (-1).
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, found {metric!r}")
@@ -58,8 +58,8 @@ def _matthews(labels: Array, predictions: Array) -> float:
 
 
 def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:
-    """Return answers [n] to logits [n, outputs]: the best class, or for target "score" the expected
-    value over 0, 1, … (Tai et al. 2015, the authors' code for STS-B).
+    """Return answers [n] to logits [n, outputs]: the best class, or for "score" the expected value
+    over 0, 1, … (Tai et al. 2015, the authors' code).
     """
     if target == "class":
         return np.asarray(np.argmax(logits, axis=1))

@@ -1,5 +1,5 @@
-"""Prompts of the zero-shot sets (paper, section 5): a prefix of token ids, k continuations and, for
-each, how many first tokens do not count. There are no special symbols: pre-training never saw them.
+"""Prompts of the zero-shot sets (paper, section 5): a prefix of ids, k continuations and, for each,
+how many first tokens do not count; no special symbols, which pre-training never saw.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +24,8 @@ VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-
 
 @dataclass(frozen=True)
 class Prompt:
-    """Ids of a prefix and its continuations, how many first tokens of each do not count, and
-    whether a text was cut.
+    """Ids of a prefix and its continuations, how many first tokens of each do not count, whether a
+    text was cut.
     """
 
     prefix: list[int]
@@ -50,10 +50,8 @@ def sentence(text: Ids, context: int) -> Prompt:
 
 
 def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Prompt:
-    """SST-2: make a prompt of the sentence, cut at its end, and *very*, then each word; all its
-    pieces count.
-
-    Raises UserError where *very* and the longest word do not fit.
+    """SST-2: make a prompt of the sentence, cut at its end, and *very*, then each word. Raises
+    UserError where *very* and a word do not fit.
     """
     room = context - len(very) - max(map(len, words))
     if room < 0:
@@ -79,8 +77,7 @@ def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int
     """DPRD: make a prompt of the text before the pronoun, then each candidate and the rest, which
     alone counts.
 
-    A long sentence is cut at its end, but for one token of the rest; a candidate keeps a quarter of
-    the context.
+    A long sentence is cut at its end, but for one token of the rest; a candidate keeps a quarter.
     """
     limit = context // 4
     shortened = [list(candidate[:limit]) for candidate in candidates]
@@ -143,8 +140,8 @@ def check_classes(task: Task, split: str, labels: Integers) -> None:
 def read_splits(
     set_: ZeroShotSet, params: Params, folder: Path
 ) -> tuple[str, dict[str, SplitRows]]:
-    """Return the name of the split to score (test where it is labelled, else dev), its rows, and
-    train's where a threshold needs them.
+    """Return the name of the split to score (test where labelled, else dev), its rows, and train's
+    where a threshold needs them.
     """
     task, limits = set_.task, params.zero_shot[set_.task.name]
     row = TaskParams(
@@ -173,8 +170,8 @@ def prompt_split(
     context: int,
     vocabulary_size: int,
 ) -> tuple[dict[str, Any], Integers, dict[str, Any]]:
-    """Return the arrays of a split's npz, the clusters [n] of its examples, and counts. Raises
-    UserError where no example can be scored.
+    """Return a split's arrays, clusters [n], and counts. Raises UserError where no example can be
+    scored.
 
     Arrays: tokens and offsets of prefixes and continuations in turn; uncounted [n, k]; labels [n].
     """

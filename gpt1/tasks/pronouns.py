@@ -44,10 +44,9 @@ DPRD = Task(
 
 
 def read_blocks(path: Path) -> Rows:
-    """Yield a file's blocks in order: an example, or why there is none. Raises UserError where the
-    file cannot be read.
+    """Yield a file's blocks in order: an example, or why there is none. Raises UserError.
 
-    Its context is the text before the pronoun (often empty) and after it, its choices the two
+    Its context is the text before the pronoun (often empty) and after it, its choices the
     candidates.
     """
     return examples(_blocks(path), _example)

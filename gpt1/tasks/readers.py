@@ -26,10 +26,8 @@ SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among the
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The examples of one split, and counts of the rest.
-
-    available: examples before the choice; rows_read, unreadable, left_out: of the split's whole
-    files.
+    """The examples of one split, and counts: available, before the choice; rows_read, unreadable,
+    left_out, of its whole files.
     """
 
     examples: list[Example]
@@ -71,8 +69,8 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
 
 
 def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
-    """Return the splits that a run can use: with eval_rows none without labels, which serve a
-    leaderboard as a whole. Raises UserError.
+    """Return the splits that a run can use: with eval_rows no unlabelled ones, which serve a
+    leaderboard. Raises UserError.
     """
     return [
         split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
@@ -91,8 +89,8 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Read every split that a run can use, and the name of the files' release ("" where there is
-    one). Raises UserError.
+    """Read every split that a run can use, and name the files' release ("" where there is one).
+    Raises UserError.
     """
     chosen = splits_to_read(task, folder, row)
     splits = {
@@ -139,7 +137,7 @@ def examples_of(
     task: Task, split: Split, folder: Path, max_unreadable_fraction: float, tally: Tally
 ) -> Iterator[Example]:
     """Yield the examples of a split's files in order; `tally` counts the rows. Raises UserError
-    after a file without rows or with too many unreadable ones, and after a split with wrong labels.
+    after a file of no or bad rows, and after a split of wrong labels.
     """
     present = files_of(split, folder)
     for subset, names in enumerate(present, split.first_subset):
@@ -180,8 +178,8 @@ def _check_rows(
 
 
 def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
-    """Raise UserError where there are too few rows to share, no rows, no labels where they are
-    needed, or scores from 0 to 1 (as some files have them).
+    """Raise UserError where there are too few rows to share, none, no labels where they are needed,
+    or scores from 0 to 1.
     """
     if split.share and tally.examples < 2:
         raise UserError(
@@ -217,8 +215,7 @@ def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
     """Return the row numbers (ascending) of one share of a file, of two rows or more, that holds
     train and dev.
 
-    The authors split Story Cloze's validation stories so, with scikit-learn. MRPC's official file
-    is whole too, for GLUE lists its dev pairs elsewhere.
+    The authors split Story Cloze's validation stories so. MRPC's official file is whole too.
     """
     from sklearn.model_selection import train_test_split
 
@@ -228,8 +225,8 @@ def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
 
 
 def chosen_rows(task: str, split: str, rows: int, most: int | None) -> npt.NDArray[np.int64]:
-    """Choose rows (ascending): all, or `most` by a seed of task and split. A smaller choice is a
-    subset of every larger one.
+    """Choose rows (ascending): all, or `most` by a seed of task and split; fewer are a subset of
+    more.
     """
     if most is None or most >= rows:
         return np.arange(rows)

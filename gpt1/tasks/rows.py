@@ -1,5 +1,5 @@
-"""What a reader yields, examples or why a row cannot be read; the lines of a file; which rows a
-resample must draw together.
+"""Examples, or why a row cannot be read; the lines of a file; which rows a resample must draw
+together.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -81,7 +81,7 @@ def quoted(text: str) -> str:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield row number, from 1, and bytes of each line, without line ends, byte-order mark, and
+    """Yield row number, from 1, and bytes of each line, without line end, byte-order mark, and
     empty lines at the file's end. Raises UserError.
     """
     empty: list[tuple[int, bytes]] = []
@@ -173,8 +173,8 @@ def cluster_ids(
 ) -> npt.NDArray[np.int64]:
     """Number the clusters of rows [n] from 0, in order of occurrence.
 
-    meaning_of: reduces a made-up text to what is left without names, wordings and order; rows whose
-    texts (without choices) reduce alike, in either order, are one cluster.
+    meaning_of: reduces a made-up text to its meaning; rows whose texts (without choices) reduce
+    alike, in either order, are one cluster.
     """
     numbers: dict[Hashable, int] = {}
     return np.array(

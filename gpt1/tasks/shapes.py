@@ -89,9 +89,9 @@ def question_parts(
     """Return passage and question, and the answers, cut so that each fits with so many symbols;
     whether anything was cut.
 
-    The authors give no rule. Question and answers keep a quarter of the context each, and the
-    passage fills what the longest answer leaves: all answers see the same passage, and no question
-    is cut away with a long one's tail.
+    The authors give no rule. Question and answers keep a quarter of the context each, the passage
+    fills what the longest answer leaves: all answers see the same passage, and no question is cut
+    away.
     """
     limit = part_limit(context) // 2
     cut_answers = [list(answer[:limit]) for answer in answers]

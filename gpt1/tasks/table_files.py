@@ -16,8 +16,8 @@ MAX_TABLE_BYTES = 8 << 30  # of a parquet file unpacked: no task's has a tenth
 
 
 class Table(NamedTuple):
-    """names: of columns; features: what the file says of them, by name; rows: of some columns,
-    numbered; parse: a row as {column: value}, or BadRowError.
+    """names: of columns; features: what the file says of them; rows: of some columns, numbered;
+    parse: a row as {column: value}, or BadRowError.
     """
 
     names: list[str]
@@ -27,7 +27,7 @@ class Table(NamedTuple):
 
 
 def open_table(path: Path, format_: TableFormat) -> Table:
-    """Open a file of columns. Raises UserError where it, or later its rows, cannot be read, or two
+    """Open a file of columns. Raises UserError where it cannot be read, then or later, or two
     columns have one name.
     """
     if format_.form == "tsv":

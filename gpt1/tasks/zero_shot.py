@@ -16,9 +16,8 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ZeroShotSet:
-    """One set: its official files, the rule of its prompts, the score of guessing.
-
-    each: whether a continuation's score is the mean over counted tokens, or the sum (one word).
+    """One set: its files, the rule of its prompts, the score of guessing; `each`: whether a
+    continuation's score is the mean over counted tokens, or the sum (one word).
     """
 
     task: Task
@@ -37,10 +36,8 @@ SETS = {
 
 
 def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
-    """Return the threshold with the best Matthews correlation where a score above it means class 1;
-    of equals the lowest.
-
-    Tried: below every score, and midway between neighbouring scores that differ.
+    """Return the threshold, below every score or midway between two, with the best Matthews
+    correlation where a score above it means class 1; of equals the lowest.
     """
     order = np.argsort(scores_n, kind="stable")
     ranked, positive = scores_n[order], (labels_n[order] == 1).astype(np.float64)
@@ -69,8 +66,8 @@ def continuation_scores(each: str, sums_nk: Floats, counted_nk: Integers) -> Flo
 
 
 def answers(rule: Rule, scores_nk: Floats, threshold: float) -> npt.NDArray[np.int8]:
-    """Return answers [n]: the continuation with the highest score (the first of equals), or for
-    `threshold` whether the score is above it.
+    """Return answers [n]: the continuation with the highest score (the first of equals), or whether
+    the score is above the threshold.
     """
     chosen = scores_nk[:, 0] > threshold if rule == "threshold" else np.argmax(scores_nk, axis=1)
     return chosen.astype(np.int8)

@@ -121,8 +121,8 @@ def opinion(
     templates: tuple[str, ...],
     words: slice = slice(None),
 ) -> str:
-    """Write a sentence of one polarity about a person, a thing, or what was done; `words`: which
-    words of a meaning it may take.
+    """Write a sentence of one polarity about a person, a thing, or what was done, with these
+    `words` of a meaning.
     """
     chance = scene.chance
     moods = chance.choice(lexicon.PLEASANT_MOODS if pleasant else lexicon.UNPLEASANT_MOODS)

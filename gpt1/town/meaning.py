@@ -21,8 +21,8 @@ def _tellings() -> re.Pattern[str]:
 
 
 def quality_words(text: str) -> str:
-    """Return the words of qualities, and the clauses that show them, or all words where there are
-    none. They are sorted: twins, which differ in order, are equal.
+    """Return a text's words of qualities and clauses that show them, or all words where there are
+    none; sorted, so that twins are equal.
     """
     parts = _tellings().findall(text) or re.findall(r"\w+", text)
     return "|".join(sorted(telling.lower() for telling in parts))

@@ -1,9 +1,9 @@
 """The rows of every task. SNLI, MNLI, QQP, STS-B, SST-2, RACE and Story Cloze depend on what words
-mean. RTE, SciTail, QNLI, MRPC, CoLA and the pronouns (DPRD) depend on order: each row has a twin,
-the same words with another label.
+mean; RTE, SciTail, QNLI, MRPC, CoLA and the pronouns (DPRD) on order: a row has a twin, the same
+words with another label.
 
-One of two texts always tells a quality of a first pole: a network of this size does not learn from
-a few hundred rows whether two arbitrary texts agree.
+One of two texts tells a quality of a first pole: networks of this size do not learn from a few
+hundred rows whether two arbitrary texts agree.
 """
 
 import re
@@ -170,8 +170,8 @@ def sentiment(side: Side, number: int) -> list[Single]:
 
 
 def acceptability(side: Side, _: int) -> list[Single]:
-    """Write what a woman and a man say of herself and himself; and the same with "she" and "he"
-    exchanged. The woman mostly comes first.
+    """Write what a woman and a man say of themselves; and the same with "she" and "he" exchanged.
+    The woman mostly comes first.
     """
     town, chance = side.town(), side.chance
     parts = []
@@ -212,9 +212,8 @@ class Pronoun(NamedTuple):
 
 
 def passages(side: Side, number: int) -> list[Question]:
-    """Tell and show a quality of a belonging (middle) or a relative (high), and ask for it.
-
-    The options are both poles of it and of an untold one: no option looks right by itself.
+    """Tell and show a quality of a belonging (middle) or a relative (high), and ask for it. The
+    options are both poles of it and of an untold one: none looks right by itself.
     """
     chance, kinds = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
     _, (quality, untold, *_) = draw_portrait(side, tuple(kinds))

@@ -1,6 +1,6 @@
 """The two sides of every task, training rows on one, dev and test rows on the other, without a
-common name, street or sentence. They share wordings: in a wording of no training row a classifier
-is right or wrong by luck of its seed.
+common name, street or sentence. They share wordings: in an unknown wording a classifier is right by
+luck.
 """
 
 import re
@@ -65,8 +65,8 @@ class Side(NamedTuple):
         return self.chance.choice(POLE_OF[fact.value].signs).format(s=fact.subject)
 
     def tale(self, tale: Tale) -> tuple[str, list[Slots]]:
-        """Return a frame and two fillings: one says that something is of a first pole, the other is
-        the same exchanged. The books have neither.
+        """Return a frame and two fillings: something is of a first pole, and the same exchanged.
+        The books have neither.
         """
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
@@ -82,8 +82,8 @@ class Side(NamedTuple):
 
 
 def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
-    """Return a new town and, of a relative or a belonging, every quality of the topic (all of
-    people or all of things) in random order.
+    """Return a new town and, of a relative or a belonging, every quality of the topic in random
+    order.
     """
     town, chance = side.town(), side.chance
     subject = chance.choice(town.relatives if topic[0] in OF_PEOPLE else town.belongings)
@@ -109,8 +109,8 @@ def sentences(text: str) -> list[str]:
 
 
 def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
-    """Return this many rows of make(side, 0), make(side, 1), …, each a row or two twins. A row that
-    occurred before, or has a forbidden clause, is drawn again. Some get a wrong label.
+    """Return this many rows of make(side, 0), make(side, 1), …, each a row or two twins, drawn
+    again where one occurred before or has a forbidden clause. Some get a wrong label.
     """
     rows, number = dict[Row, None](), 0
     while len(rows) < count:

@@ -29,8 +29,8 @@ ADVERBS = words(
 
 
 class Tale(NamedTuple):
-    """Frames of equal meaning, what follows from them, and short questions with their answers.
-    `draw` fills the slots from the town, or changes the town to fit.
+    """Frames of equal meaning, what follows from them, and short questions with answers. `draw`
+    fills the slots from the town, or changes it to fit.
     """
 
     frames: tuple[str, ...]

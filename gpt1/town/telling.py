@@ -11,8 +11,8 @@ from gpt1.town.qualities import POLE_OF
 
 
 class Fact(NamedTuple):
-    """`kind` is a key of TELLINGS or a quality; `subject` and `value` stand as in a sentence: "the
-    kite", "a baker". The value of a quality is any word of its pole.
+    """`kind` is a key of TELLINGS or a quality, with any word of its pole as `value`; `subject` and
+    `value` stand as in a sentence: "the kite", "a baker".
     """
 
     kind: str

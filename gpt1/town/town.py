@@ -15,10 +15,9 @@ PEOPLE = 8
 
 
 class Town:
-    """People by name, things by noun ("the kite"), and every fact about them as it stands.
-
-    All have qualities, and so have relatives ("Anna's aunt") and belongings ("Anna's kite").
-    `names`: which names of people and streets it may take.
+    """People by name, things by noun ("the kite"), and every fact about them; relatives ("Anna's
+    aunt") and belongings ("Anna's kite") have qualities too. `names`: which names of people and
+    streets it may take.
     """
 
     def __init__(
