@@ -32,7 +32,6 @@ def document_texts(file: CorpusFile, field: str) -> Iterator[str | None]:
 
 
 def _lines(file: CorpusFile) -> Iterator[bytes]:
-    """Yield the lines of a file unpacked, without their ends."""
     rest, row = b"", 0
     for block in blocks(file):
         *whole, rest = (rest + block).split(b"\n")
@@ -45,7 +44,6 @@ def _lines(file: CorpusFile) -> Iterator[bytes]:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    """Return a line's JSON object; empty where it is none."""
     try:
         row = parse_json(line)
     except ValueError:
@@ -54,7 +52,6 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
-    """Yield the texts of a Parquet file's column."""
     import pyarrow as pa
     from pyarrow import parquet
 

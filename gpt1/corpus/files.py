@@ -119,7 +119,6 @@ def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
 
 
 def _unpacked(file: CorpusFile, raw: BinaryIO) -> BinaryIO:
-    """Return the stream of a file's unpacked bytes."""
     if file.path.suffix.lower() == ".gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if file.path.suffix.lower() == ".zst":

@@ -113,7 +113,6 @@ def _register(params: Params, done: FinetunedTask, runs: dict[str, Any]) -> Regi
 
 
 def _log(task: Task, name: str, weights: Path, run_id: str | None) -> Any:
-    """Log the model to its run, or a new one; return its version in the registry."""
     import mlflow
 
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")

@@ -106,7 +106,6 @@ def log_probabilities(
 
 
 def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Group rows of similar length, the longest first."""
     rows = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     while rows:
         at_once = max(1, batch_tokens // lengths[rows[0]])

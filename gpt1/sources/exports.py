@@ -78,8 +78,8 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
 
 
 def _complete(folder: Path, split: str, parts: list[tuple[re.Match[str], Path]]) -> list[Path]:
-    """Return the parts' paths. Raises UserError where they are not the ones that their numbers
-    promise.
+    """Raise UserError where the parts are not those that their numbers promise; return their
+    paths.
     """
     numbered = [
         (int(match["number"]), int(match["parts"])) for match, _ in parts if match["number"]

@@ -53,7 +53,6 @@ def read_blocks(path: Path) -> Rows:
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield runs of lines that are not blank, with the row of their first."""
     for blank, block in groupby(numbered_lines(path), lambda numbered: not numbered[1].strip()):
         if not blank:
             (first, *_), lines = zip(*block, strict=True)

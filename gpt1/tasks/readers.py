@@ -163,7 +163,6 @@ def examples_of(
 def _check_rows(
     path: Path, readable: int, unreadable: Counter[str], first: Unreadable, limit: float
 ) -> None:
-    """Raise UserError where a file has no rows, or too many unreadable ones."""
     bad = unreadable.total()
     total = readable + bad
     if total == 0:

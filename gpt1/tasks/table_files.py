@@ -93,7 +93,6 @@ def _csv(path: Path) -> Table:
 
 
 def _lines(path: Path) -> Table:
-    """Open JSON lines; the columns are those of any object."""
     names = dict[str, None]()
     for _, line in numbered_lines(path):
         with suppress(BadRowError):

@@ -145,7 +145,6 @@ def tell(scene: Scene) -> None:
 
 
 def _given(scene: Scene, answer: str) -> str:
-    """Return the answer as somebody gives it."""
     chance = scene.chance
     opener, reported, adverb = (chance.random() < BEFORE for _ in range(3))
     before = [
