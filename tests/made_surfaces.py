@@ -20,8 +20,8 @@ import numpy as np
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import Shards
-from gpt1.inference.continuations import read_prompts
 from gpt1.inference.prediction import read_file
+from gpt1.inference.zero_shot import read_prompts
 from gpt1.params.profile import compose
 from gpt1.params.schema import read_params, validate
 from gpt1.params.yaml import read_yaml, write_yaml

@@ -16,9 +16,15 @@ from gpt1.base.files import read_arrays, read_json
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.yaml import read_yaml
 from gpt1.stages import baselines, encode
-from gpt1.tasks.baselines.inputs import DecodedRows, read_rows
-from gpt1.tasks.baselines.linear import Candidate, chosen, scores_as_logits
-from gpt1.tasks.baselines.systems import SettingsGrid, candidates
+from gpt1.tasks.baselines import (
+    Candidate,
+    DecodedRows,
+    SettingsGrid,
+    candidates,
+    chosen,
+    read_rows,
+    scores_as_logits,
+)
 from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.metrics import predictions
 
@@ -184,8 +190,7 @@ def test_no_library_of_matrices_is_loaded_after_the_limit_of_one_thread():
 import gpt1.stages.baselines
 from threadpoolctl import threadpool_info
 import numpy as np
-from gpt1.tasks.baselines.inputs import DecodedRows
-from gpt1.tasks.baselines.linear import fit
+from gpt1.tasks.baselines import DecodedRows, fit
 
 def libraries():
     return {one["filepath"] for one in threadpool_info()}

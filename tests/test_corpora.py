@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from gpt1.base.errors import UserError
 from gpt1.corpus import documents, files
-from gpt1.corpus.documents import batches
+from gpt1.corpus.documents import document_texts
 from gpt1.corpus.files import list_corpus
 from gpt1.corpus.inspection import body, inspect, read_book
 
@@ -22,7 +22,7 @@ TEXTS = ["One two.\nThree", "", "four “five”", "six  "]
 
 def texts_of(path, field="text"):
     file = list_corpus(path.parent)[0]
-    return [text for batch in batches(file, field) for text in batch]
+    return list(document_texts(file, field))
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -30,12 +30,8 @@ def test_every_form_gives_the_same_texts(tmp_path, name, monkeypatch):
     texts = [*TEXTS, None, *(f"Row {number} «{'ü' * number}»." for number in range(40))]
     FORMS[name](tmp_path / name, texts, "body")
     assert texts_of(tmp_path / name, "body") == texts
-    monkeypatch.setattr(documents, "BATCH_CHARACTERS", 60)
     monkeypatch.setattr(files, "BLOCK_BYTES", 7)
-    found = list(batches(list_corpus(tmp_path)[0], "body"))
-    assert len(found) > 5
-    assert [text for batch in found for text in batch] == texts
-    assert max(sum(len(text or "") for text in batch) for batch in found) <= 60 + 50
+    assert texts_of(tmp_path / name, "body") == texts
 
 
 PACKERS = {".txt": bytes, ".txt.gz": gzip.compress, ".txt.zst": zstandard, ".TXT.GZ": gzip.compress}
@@ -105,7 +101,7 @@ def test_bombs_and_endless_lines_are_refused(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"a\.txt\.gz unpacks to more than 250 times"):
         inspect(packed)
     with pytest.raises(UserError, match=r"b\.parquet unpacks to more than 250 times"):
-        list(batches(table, "text"))
+        list(document_texts(table, "text"))
     monkeypatch.setattr(documents, "LONGEST_DOCUMENT", 10_000)
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "a"}\n{"text": "' + b"x" * 300_000)
     with pytest.raises(UserError, match="row 1 is longer than 10,000"):

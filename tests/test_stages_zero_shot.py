@@ -146,7 +146,6 @@ def test_a_set_and_the_task_of_its_name_are_encoded_side_by_side(checkout, monke
                 prompt.main("cola")
 
     monkeypatch.setattr(encoding, "mapped", with_the_other)
-    monkeypatch.setattr(encoding, "BATCH_TEXTS", 2)
     monkeypatch.setenv("GPT1_TEXT_TASKS", "2")
     encode.main("cola")
     assert Path("data/encode/glue/cola/task.json").is_file()

@@ -13,7 +13,7 @@ from gpt1.tasks.pronouns import DPRD
 from gpt1.tasks.readers import read_task
 from gpt1.town import lexicon
 from gpt1.town.files import SIZES, write_town
-from gpt1.town.pairs import Single
+from gpt1.town.rows import Single
 from gpt1.town.sides import FRAME, clauses, misjudged, sentences
 
 pytestmark = pytest.mark.slow

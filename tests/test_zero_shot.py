@@ -12,7 +12,7 @@ from made_data import tiny_sizes
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.inference.continuations import Prompts, log_probabilities
+from gpt1.inference.zero_shot import Prompts, log_probabilities
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 from gpt1.tasks import prompts, zero_shot

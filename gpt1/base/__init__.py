@@ -1,1 +1,1 @@
-"""The ground of all rooms: errors, files, cores."""
+"""What all rooms stand on: errors, files, locks, the machine."""

@@ -1,6 +1,4 @@
-"""A helper process (a fork server) imports this; then it and all its forks are killed when their
-parent ends, even by SIGKILL. On Linux; elsewhere nothing happens.
-"""
+"""A fork server that imports this is killed with all its forks when its parent ends. Linux only."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The one exception that a person should read, and the exit statuses that go with it."""
+"""The exception that a person reads, and exit statuses."""
 
 import codecs
 import errno
@@ -21,7 +21,7 @@ ELSEWHERE = "run this in a project folder (the root of a clone)"
 
 
 def printable(text: str) -> str:
-    """Escape everything that could steer a terminal: control characters, marks of direction, half
+    """Escape what could steer a terminal: control characters, marks of direction, half
     characters.
     """
     return "".join(
@@ -31,13 +31,13 @@ def printable(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Make text from a file safe for a terminal: `printable` lines, tabs as blanks."""
+    """Make text from a file `printable` line by line, with tabs as blanks."""
     return "\n".join(map(printable, text.expandtabs().split("\n")))
 
 
 def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
     """Return `; did you mean cola?` for a name that resembles or abbreviates a known one (lr for
-    learning_rate), else "". It follows an error about a wrong name.
+    learning_rate), else "".
     """
     import difflib
 
@@ -48,15 +48,15 @@ def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """Say in words where a text stops being UTF-8."""
+    """Say where a text stops being UTF-8."""
     if error.start == 0 and error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "the mark of UTF-16"
     return f"byte {error.object[error.start]:#04x} at {error.start}"
 
 
 class UserError(Exception):
-    """A mistake that the user can correct: what was expected, what was found and what to do, in one
-    line that any terminal may show.
+    """A mistake that the user can correct: what was expected, what was found, what to do. One
+    printable line.
     """
 
     def __str__(self) -> str:
@@ -64,13 +64,12 @@ class UserError(Exception):
 
 
 class TemporaryError(UserError):
-    """A fault of a network, or of a disk behind one, that may be gone at the next try."""
+    """A fault of a network, or of a disk behind one, that the next try may not meet."""
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main. A UserError, a missing optional package, a full disk, too little memory,
-    a file that belongs to another user, or Ctrl-C ends the process with one line and a status,
-    without traceback.
+    """Run a stage's main. Errors that a person can mend, and Ctrl-C, end the process with one line
+    and a status.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")

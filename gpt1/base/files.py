@@ -1,6 +1,4 @@
-"""Where files lie, and how to write them: beside the target, synced, renamed; so nothing
-half-written is taken for whole.
-"""
+"""Where files lie, and how they are written: beside the target, synced, renamed."""
 
 import hashlib
 import json
@@ -24,8 +22,8 @@ def stage_folder(stage: str, *parts: str) -> Path:
 
 
 def refuse_links() -> None:
-    """Raise UserError where a folder of outputs is a link out of the checkout: DVC would refuse it
-    at the end.
+    """Raise UserError where a folder of outputs is a link out of the checkout, which DVC would
+    refuse at the end.
     """
     for folder in (DATA, *DATA.glob("*"), *DATA.glob("*/*")):
         if folder.is_symlink() and not folder.is_file():  # a file may lie in DVC's cache
@@ -39,7 +37,7 @@ def refuse_links() -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Flush a file's bytes, or a folder's entries, to disk, so that they survive a power cut."""
+    """Flush a file's bytes, or a folder's entries, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -48,7 +46,9 @@ def sync_file(path: Path) -> None:
 
 
 def link_or_copy(source: str, target: str) -> str:
-    """Give a file a second name, or copy it where the file system cannot; for shutil.copytree."""
+    """Give a file a second name, or copy it where the file system cannot; shutil.copytree takes
+    this.
+    """
     try:
         Path(target).hardlink_to(source)
     except OSError:
@@ -58,12 +58,10 @@ def link_or_copy(source: str, target: str) -> str:
 
 @contextmanager
 def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
-    """Open a temporary file beside `path` for writing; it is renamed to `path` when the block ends
-    without error.
+    """Open a temporary file beside `path`, which replaces it when the block ends without error.
 
-    apart: two processes may write `path` at a time (Ray may run a repeated task twice), so each has
-    a temporary file of its own; otherwise the next process takes over the file of one that was
-    killed.
+    apart: two processes may write `path` at once (Ray may repeat a task), so each has a temporary
+    file of its own; else the next process takes over a killed one's.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex if apart else 'partial'}")
@@ -83,8 +81,8 @@ def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
 
 @contextmanager
 def writing_folder(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder to fill; it replaces `folder` as a whole when the block ends without
-    error. Raises UserError, before the block, for a link or a mount point.
+    """Give a temporary folder, which replaces `folder` when the block ends without error. Raises
+    UserError for a link or a mount point.
     """
     if folder.is_symlink() or folder.is_mount():
         raise UserError(
@@ -109,7 +107,7 @@ def writing_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as JSON with sorted keys, so that equal values give equal bytes."""
+    """Write JSON with sorted keys: equal values give equal bytes."""
     with writing(path) as file:
         file.write(
             json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
@@ -117,14 +115,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file that a stage wrote. Raises OSError, or ValueError where it is damaged."""
+    """Read JSON. Raises OSError, or ValueError where it is damaged."""
     return parse_json(path.read_text(encoding="utf-8"))
 
 
 def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
-    """Read JSON, an object unless `kind` says otherwise, from a file that may be a stranger's.
-    Raises UserError where it cannot be read.
-    """
+    """Read JSON of a type from a file that may be a stranger's. Raises UserError."""
     try:
         value = read_json(path)
         if not isinstance(value, kind):
@@ -135,9 +131,7 @@ def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON text. Raises ValueError for text that is no JSON, or nested more deeply than
-    ours.
-    """
+    """Parse JSON. Raises ValueError for other text, or too deep nesting."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -145,9 +139,8 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Read arrays by name from a file of numpy's savez, without running anything in it.
-
-    Raises OSError, KeyError for a missing name, and ValueError for a damaged file or another kind.
+    """Read arrays by name from numpy's savez, running no code. Raises OSError, KeyError for a
+    missing name, ValueError for damage.
     """
     import numpy as np
 
@@ -161,43 +154,32 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
 
 
 def sha256_file(path: Path) -> str:
-    """Return the hexadecimal sha256 of a file's bytes."""
+    """Return the hexadecimal sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(value: Any) -> str:
-    """Return sixteen hexadecimal digits that stand for any JSON value."""
+    """Return sixteen hexadecimal digits that stand for a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def files_under(paths: Iterable[str]) -> Iterator[Path]:
-    """Yield the files under files and folders. Links to folders are followed where they are given,
-    as DVC does.
-    """
-    for path in map(Path, paths):
-        yield from (
-            file
-            for file in [path, *sorted(path.rglob("*"))]
-            if file.is_file() and "__pycache__" not in file.parts
-        )
-
-
-def is_hidden(relative: PurePath) -> bool:
-    """Return whether systems and editors keep a file for themselves, by any part of its path:
-    .ipynb_checkpoints/a.txt, .Trash-1000/a.txt, __MACOSX/a.txt, ._a.txt, ~$a.txt.
+def is_hidden(name: str) -> bool:
+    """Return whether systems and editors keep a file for themselves: .ipynb_checkpoints/a,
+    .Trash-1000/a, __MACOSX/a, ._a.txt, ~$a.txt.
     """
     return any(
-        component.startswith((".", "~$")) or component == "__MACOSX" for component in relative.parts
+        component.startswith((".", "~$")) or component == "__MACOSX"
+        for component in PurePath(name).parts
     )
 
 
-def looks(paths: Sequence[str]) -> str:
-    """Return sixteen digits that stand for the size and modification time of all files under
-    `paths`; DVC's own cache of hashes works likewise.
-    """
+def looks(paths: Iterable[Path]) -> str:
+    """Return a fingerprint of size and modification time of all files under `paths`."""
     facts = []
-    for file in files_under(paths):
-        with suppress(OSError):
-            facts.append([str(file), file.stat().st_size, file.stat().st_mtime_ns])
+    for path in paths:
+        for file in [path, *sorted(path.rglob("*"))]:
+            if file.is_file() and "__pycache__" not in file.parts:
+                with suppress(OSError):
+                    facts.append([str(file), file.stat().st_size, file.stat().st_mtime_ns])
     return fingerprint(facts)

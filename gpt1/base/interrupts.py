@@ -1,4 +1,4 @@
-"""Delay Ctrl-C where it must not interrupt; end a process together with its parent."""
+"""Ctrl-C delayed where it must not interrupt; a process that ends with its parent."""
 
 import ctypes
 import signal
@@ -19,11 +19,8 @@ def end_with_parent(number: int = signal.SIGTERM) -> None:
 
 @contextmanager
 def interrupts_held() -> Iterator[list[int]]:
-    """Delay a Ctrl-C until the block ends; until then the list holds it. Raises KeyboardInterrupt
-    at the end. Does nothing where SIGINT is ignored (background jobs) and outside the main thread.
-
-    Blocking the signal would not help: another thread receives it, and Python handles it in the
-    main one.
+    """Delay a Ctrl-C until the block ends; until then the list holds it. Raises KeyboardInterrupt.
+    Does nothing where SIGINT is ignored, and outside the main thread.
     """
     signals: list[int] = []
     before = signal.getsignal(signal.SIGINT)

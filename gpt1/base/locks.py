@@ -1,6 +1,5 @@
-"""Locks on files, which the system unlocks when the last process that holds the descriptor ends, in
-any way (a child may inherit it); and the servers of this folder: each locks a file with its
-address, so that another folder's is never taken for ours.
+"""Locks on files, and the addresses of this folder's servers, each in a file that its server
+locks.
 """
 
 import fcntl
@@ -12,8 +11,8 @@ from typing import IO
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[IO[str]]:
-    """Give the file, open to read and append, locked for this process within the block. Waits for
-    the process that holds it, or raises BlockingIOError.
+    """Give the file, open to read and append, locked for this process. Waits for another process,
+    or raises BlockingIOError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
@@ -40,7 +39,7 @@ def server_address(name: str) -> str:
 @contextmanager
 def announced(name: str) -> Iterator[Callable[[str], None]]:
     """Give a function that publishes an address until the block ends. Raises BlockingIOError where
-    this folder has a server of this name at work.
+    this folder's server of that name runs.
     """
     with locked(server_file(name), wait=False) as file:
 

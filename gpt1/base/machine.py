@@ -1,5 +1,5 @@
-"""Where a program runs: its processor, cores, GPUs and settings, and of which commit it is. Results
-depend on the processor only through rounding; it is recorded.
+"""Where a program runs: processor, cores, GPUs, settings, commit. The processor changes results by
+rounding alone.
 """
 
 import os
@@ -26,8 +26,8 @@ def machine() -> dict[str, str]:
 
 
 def checkout(folder: Path) -> dict[str, str]:
-    """Return the git commit of a folder, and whether tracked files differ from it (params.yaml
-    apart, which every run records).
+    """Return a folder's git commit, and whether tracked files differ from it (params.yaml
+    apart).
     """
     git = ("git", "-C", str(folder))
     commit = output(*git, "rev-parse", "HEAD") or "unknown"
@@ -37,7 +37,7 @@ def checkout(folder: Path) -> dict[str, str]:
 
 
 def output(*command: str) -> str:
-    """Return the output of a command; empty where it is missing, fails or takes more than five
+    """Return a command's output; empty where it is missing, fails or takes more than five
     seconds.
     """
     try:
@@ -52,8 +52,8 @@ CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def cores() -> int:
-    """Return how many cores this process may use, at least one: those it is bound to, or the quota
-    of CPU time of a container ("150000 100000": microseconds in each period).
+    """Return how many cores this process may use, by binding or a container's quota ("150000
+    100000": microseconds a period).
     """
     bound = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -64,8 +64,8 @@ def cores() -> int:
 
 
 def cpu_name() -> str:
-    """Return the processor's name as the system gives it, with the widest of its instruction sets
-    for which torch has kernels: the bits of a result depend on that.
+    """Return the processor's name and the widest of its instruction sets that torch uses, which
+    decides the bits of results.
     """
     path = Path("/proc/cpuinfo")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -76,7 +76,7 @@ def cpu_name() -> str:
 
 
 def usable_gpus() -> int:
-    """Return how many GPUs torch can use; warn on stderr where there are GPUs and torch can use
+    """Return how many GPUs torch can use; warn on stderr where there are GPUs and it can use
     none.
     """
     import torch
@@ -105,5 +105,5 @@ def visible_gpus() -> list[str]:
 
 
 def setting(name: str) -> str | None:
-    """Return a setting by name from the environment, else from .env."""
+    """Return a setting from the environment, else from .env."""
     return {**dotenv_values(".env"), **os.environ}.get(name)

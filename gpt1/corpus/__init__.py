@@ -1,3 +1,1 @@
-"""Corpora in the forms in which people have them: read, cleaned, encoded as byte pairs, kept as
-shards of tokens. No torch.
-"""
+"""Corpora read, cleaned, encoded as byte pairs, and kept as shards of tokens. No torch."""

@@ -1,8 +1,6 @@
-"""Cleaned books: which there are, their words, and which are held out of all training (paper,
-section 4.1: the corpus).
+"""Cleaned books, and which are held out of all training (paper, section 4.1).
 
-A file of many documents has DOCUMENT_END after each of them; a document's name is the file's, # and
-its row.
+In a file of documents DOCUMENT_END follows each; a document's name is the file's, # and its row.
 """
 
 import hashlib
@@ -22,8 +20,8 @@ BLOCK_CHARACTERS = 1_000_000  # of words read at a time
 
 @dataclass(frozen=True)
 class CleanedBook:
-    """A cleaned book, or a file of many documents: its name (relative path with forward slashes),
-    its file, and its number of documents (None: one book).
+    """A cleaned book, or file of documents: name (relative path with forward slashes), file, number
+    of documents (None: one book).
     """
 
     name: str
@@ -31,12 +29,12 @@ class CleanedBook:
     documents: int | None = None
 
     def name_of(self, row: int) -> str:
-        """Return the name by which HoldOut decides on a row's document, or on the whole book."""
+        """Return the name by which HoldOut decides on a row's document, or on the book."""
         return self.name if self.documents is None else f"{self.name}#{row}"
 
     def units(self) -> Iterator[tuple[int, list[str], bool]]:
-        """Yield the words in order, some at a time, a line break as a word of its own: the row of
-        their document (0 in a book), the words, whether the document ends there.
+        """Yield words in order, some at a time: the row of their document (0 in a book), the words,
+        whether the document ends there.
         """
         row = 0
         for words in self._words():
@@ -59,13 +57,13 @@ class CleanedBook:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Which books are held out of all training: this share, chosen by name and seed."""
+    """The share of books held out of all training, chosen by name and seed."""
 
     seed: int
     fraction: float
 
     def holds(self, name: str) -> bool:
-        """Return whether the book `name` is held out; other books never change this."""
+        """Return whether a book is held out; other books never change this."""
         return heldout_draw(name, self.seed) < self.fraction
 
     def split_of(self, name: str) -> str:
@@ -73,9 +71,8 @@ class HoldOut:
         return "heldout" if self.holds(name) else "train"
 
     def for_corpus(self, names: Iterable[str]) -> "HoldOut":
-        """Return this, or another fraction if this would hold out none or all of the books: at
-        least one is held out and one is left. Reads no more names than needed. Raises UserError
-        where there are fewer than two.
+        """Return this, or a fraction that holds out one book, or leaves one. Reads no more names
+        than needed. Raises UserError for fewer than two.
         """
         count, smallest, largest = 0, 1.0, 0.0
         for name in names:
@@ -104,8 +101,8 @@ def heldout_draw(name: str, seed: int) -> float:
 
 
 def cleaned_books(folder: Path) -> list[CleanedBook]:
-    """Return the books and files of documents that stage clean wrote into `folder`, sorted by name.
-    Raises UserError where there are none.
+    """Return what stage clean wrote into `folder`, sorted by name. Raises UserError where it is not
+    there.
     """
     try:
         counts = read_json(folder / "counts.json")

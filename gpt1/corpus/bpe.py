@@ -1,8 +1,7 @@
-"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): the vocabulary in the authors' layout of
-ids, encoding and decoding.
+"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): vocabulary, encoding, decoding.
 
-Layout of ids: 0 `<unk>`, then the characters, the same characters with `</w>`, the merges in order,
-last the line break.
+The authors' layout of ids: 0 `<unk>`, characters, the same with `</w>`, merges in order, the line
+break.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +29,7 @@ CACHED_LENGTH = 100  # longer words are rare and not kept, so that the cache is 
 
 
 class Vocabulary:
-    """Pieces of words and their ids. `size` leaves out the three special symbols, whose ids follow:
+    """Pieces of words and their ids. `size` leaves out the three special symbols that follow:
     start, delimiter, extract.
     """
 
@@ -44,18 +43,16 @@ class Vocabulary:
             *(left + right for left, right in merges),
             LINE_END,
         )
+        self.table = {piece: id_ for id_, piece in enumerate(self.pieces)}
         self.size = len(self.pieces)
-        self.start, self.delimiter, self.extract = range(
-            self.size, self.size + len(SPECIAL_SYMBOLS)
-        )
+        self._decoded = (*self.pieces, *(symbol + WORD_END for symbol in SPECIAL_SYMBOLS))
+        self.start, self.delimiter, self.extract = range(self.size, len(self._decoded))
         self.fingerprint = fingerprint([self.pieces, self.merges])
         self._remembered = lru_cache(maxsize=CACHED_WORDS)(self._word)
 
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
-        """Read vocab.json and merges.txt as stage bpe wrote them. Raises UserError where they are
-        absent or do not fit together.
-        """
+        """Read vocab.json and merges.txt of stage bpe. Raises UserError."""
         return read_vocabulary(
             folder / "vocab.json",
             folder / "merges.txt",
@@ -63,12 +60,12 @@ class Vocabulary:
         )
 
     def save(self, folder: Path, facts: dict[str, Any]) -> None:
-        """Write vocab.json, merges.txt and meta.json (`facts`, size, fingerprint, versions of what
-        decides the words).
+        """Write vocab.json, merges.txt and meta.json (`facts`, size, fingerprint, versions of
+        libraries).
         """
         from importlib.metadata import version
 
-        write_json(folder / "vocab.json", {piece: id_ for id_, piece in enumerate(self.pieces)})
+        write_json(folder / "vocab.json", self.table)
         with writing(folder / "merges.txt") as file:
             file.write(
                 "\n".join((VERSION_LINE, *(f"{left} {right}" for left, right in self.merges)))
@@ -88,11 +85,11 @@ class Vocabulary:
         )
 
     @cached_property
-    def _model(self) -> Any:
+    def byte_pairs(self) -> Any:
+        """Return the BPE model of tokenizers."""
         from tokenizers.models import BPE
 
-        table = {piece: id_ for id_, piece in enumerate(self.pieces)}
-        return BPE(table, list(self.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
+        return BPE(self.table, list(self.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
 
     @cached_property
     def _cleaner(self) -> Cleaner:
@@ -101,12 +98,10 @@ class Vocabulary:
     def _word(self, word: str) -> tuple[int, ...]:
         if word == NEWLINE:
             return (self.size - 1,)
-        return tuple([token.id for token in self._model.tokenize(word)])
+        return tuple([token.id for token in self.byte_pairs.tokenize(word)])
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
-        """Ids of words as cleaning gives them (lower case, NEWLINE for a line break); an unknown
-        piece is id 0.
-        """
+        """Return ids of cleaned words (NEWLINE for a line break); an unknown piece is id 0."""
         remembered, alone = self._remembered, self._word
         return list(
             chain.from_iterable(
@@ -115,7 +110,7 @@ class Vocabulary:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Ids of raw text, exactly those of the authors' encoder: ftfy, standardisation, spaCy,
+        """Return ids of raw text, those of the authors' encoder: ftfy, standardisation, spaCy,
         lower case, pairs. Raises UserError.
         """
         try:
@@ -128,28 +123,24 @@ class Vocabulary:
             ) from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Text of ids: the pieces joined, a blank at each word's end; special symbols by name.
-        Raises ValueError for other ids.
+        """Return the text of ids, a blank at each word's end, special symbols by name. Raises
+        ValueError for other ids.
         """
         pieces = []
         for id_ in ids:
-            if not 0 <= id_ < self.size + len(SPECIAL_SYMBOLS):
-                raise ValueError(
-                    f"expected ids below {self.size + len(SPECIAL_SYMBOLS)}, found {id_}"
-                )
-            pieces.append(
-                self.pieces[id_] if id_ < self.size else SPECIAL_SYMBOLS[id_ - self.size] + WORD_END
-            )
+            if not 0 <= id_ < len(self._decoded):
+                raise ValueError(f"expected ids below {len(self._decoded)}, found {id_}")
+            pieces.append(self._decoded[id_])
         return "".join(pieces).replace(WORD_END, " ")
 
 
 def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Vocabulary:
-    """A vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless they
-    are in the authors' layout.
+    """Read a vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless
+    in the authors' layout.
     """
     try:
         table = read_json(table_path)
-        lines = merges_path.read_text(encoding="utf-8").split("\n")
+        _, *lines = merges_path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except OSError as error:
         raise UserError(
             f"{error.filename} cannot be read ({error.strerror}); {what_to_do}"
@@ -159,7 +150,7 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
             f"{table_path} or {merges_path} is damaged ({error}); {what_to_do}"
         ) from None
     merges = []
-    for row, line in enumerate(lines[1:-1] if lines[-1] == "" else lines[1:], start=2):
+    for row, line in enumerate(lines, start=2):
         left, _, right = line.partition(" ")
         if not left or not right or " " in right:
             raise UserError(
@@ -173,7 +164,7 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
 def vocabulary_from(
     table: Any, merges: Sequence[Sequence[str]], where: str, what_to_do: str
 ) -> Vocabulary:
-    """A vocabulary from a table {piece: id} and merges. Raises UserError, naming `where`, unless
+    """Make a vocabulary of a table {piece: id} and merges. Raises UserError, naming `where`, unless
     they are in the authors' layout.
     """
     if not isinstance(table, dict) or sorted(table.values(), key=str) != sorted(
@@ -200,8 +191,8 @@ def vocabulary_from(
 
 
 def import_authors(folder: Path, merges: int) -> Vocabulary:
-    """The authors' vocabulary from their two files in `folder`. Raises UserError unless it is
-    theirs, 40,478 entries, and has `merges`.
+    """Read the authors' two files in `folder`. Raises UserError unless they have 40,478 entries and
+    `merges` merges.
     """
     what_to_do = (
         "bring the two files of openai/finetune-transformer-lm, folder model, or set bpe.source to"

@@ -1,11 +1,11 @@
-"""A corpus cleaned: every book and every file of documents, and the counts of both."""
+"""A corpus cleaned: every book and file of documents, and counts of both."""
 
 import re
 import shutil
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
-from gpt1.corpus.documents import batches, refuse_unreadable
+from gpt1.corpus.documents import document_texts, refuse_unreadable
 from gpt1.corpus.files import CorpusFile, bytes_of
 from gpt1.corpus.inspection import Inspection, body, inspect, read_book, refuse_binary
 from gpt1.corpus.parallel import mapped
@@ -24,9 +24,8 @@ SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only whe
 
 @dataclass(frozen=True)
 class Cleaning:
-    """One file to clean: where to write it, and the field of a document's text.
-
-    inspection: of a book; None for a file of documents.
+    """One file to clean, where to write it, and the field of texts. `inspection`: of a book; None
+    for documents.
     """
 
     file: CorpusFile
@@ -56,8 +55,8 @@ def clean_files(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, Any]:
-    """Write every book, cleaned, into folder/books and every file of documents into
-    folder/documents; their counts. Raises UserError.
+    """Write cleaned books into folder/books, files of documents into folder/documents; return
+    counts. Raises UserError.
     """
     items = [
         Cleaning(file, result, task_folder / (BOOKS if result else DOCUMENTS) / file.name, field)
@@ -67,8 +66,8 @@ def clean_files(
     counts: dict[str, Any] = {"books": {}, "empty": []}
     cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), task_folder)
     for cleaning, result in zip(items, cleaned, strict=True):
-        name = cleaning.file.name
-        if not cleaning.inspection:
+        name, inspection = cleaning.file.name, cleaning.inspection
+        if not inspection:
             counts.setdefault("documents", {})[name] = document_counts(cleaning, result)
         elif not result["words"]:
             counts["empty"].append(name)
@@ -84,14 +83,10 @@ def clean_files(
                 continue
             others.append(cleaning)
             counts["books"][name] = {
-                "bytes": cleaning.inspection.bytes_,
+                "bytes": inspection.bytes_,
                 "words": result["words"],
-                "encoding": cleaning.inspection.encoding,
-                **(
-                    {"stripped": cleaning.inspection.stripped}
-                    if cleaning.inspection.stripped
-                    else {}
-                ),
+                "encoding": inspection.encoding,
+                **({"stripped": inspection.stripped} if inspection.stripped else {}),
             }
         if result["words"]:
             target = folder / cleaning.target.relative_to(task_folder)
@@ -101,32 +96,22 @@ def clean_files(
 
 
 def without_accents(cleaned: Path) -> str:
-    """A cleaned book as its edition in ASCII has it."""
+    """Return a cleaned book as its edition in ASCII has it."""
     text = unicodedata.normalize("NFKD", cleaned.read_text(encoding="utf-8"))
     return re.sub("[\u0300-\u036f]", "", text)
 
 
 def clean_file(cleaner: Cleaner, cleaning: Cleaning) -> dict[str, Any]:
-    """Write one book, or one file of documents, cleaned; the counts of it. Raises UserError."""
-    counts, first = Counter[str](), None
+    """Write one file, cleaned; return its counts. Raises UserError."""
     with writing(cleaning.target, apart=True) as file:
         if cleaning.inspection:
-            return {
-                "words": clean_book(
-                    cleaner, cleaning.file.name, read_book(cleaning.file, cleaning.inspection), file
-                )
-            }
-        for texts in batches(cleaning.file, cleaning.field):
-            text, added, unreadable = clean_documents(cleaner, texts)
-            file.write((" " if counts["documents"] else "") + text)
-            if first is None and unreadable is not None:
-                first = counts["documents"] + unreadable
-            counts.update(added)
-    return {**counts, "first": first}
+            blocks = read_book(cleaning.file, cleaning.inspection)
+            return {"words": clean_book(cleaner, cleaning.file.name, blocks, file)}
+        return clean_documents(cleaner, document_texts(cleaning.file, cleaning.field), file)
 
 
 def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO) -> int:
-    """Write a book, cleaned; the number of its words. Raises UserError naming it."""
+    """Write a book, cleaned; return the number of words. Raises UserError naming it."""
     words, blank = 0, ""
     try:
         for text in cleaner.clean(blocks):
@@ -142,36 +127,36 @@ def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO)
 
 
 def count_words(cleaned: str) -> int:
-    """Words of a cleaned text, in which a line break stands alone."""
+    """Count the words of a cleaned text, in which a line break stands alone."""
     return cleaned.count(" ") + 1 - cleaned.count(NEWLINE) if cleaned else 0
 
 
-def clean_documents(
-    cleaner: Cleaner, texts: list[str | None]
-) -> tuple[str, Counter[str], int | None]:
-    """Documents cleaned, DOCUMENT_END after each; counts of them; the first that cannot be read.
-    Such a one is left empty.
+def clean_documents(cleaner: Cleaner, texts: Iterable[str | None], file: TextIO) -> dict[str, Any]:
+    """Write documents, cleaned, DOCUMENT_END after each; return their counts, and the `first` that
+    cannot be read, which is left empty.
     """
-    parts, counts, unreadable = list[str](), Counter(documents=len(texts)), None
-    for number, text in enumerate(texts):
+    counts, first, blank = Counter[str](), None, ""
+    for row, text in enumerate(texts):
         try:
-            body_text, licensed = body(text) if text is not None else ("", False)
+            body_text, licensed = body(text or "")
             cleaned = " ".join(cleaner.clean([body_text]))
         except UnbrokenTextError:
             text, cleaned, body_text, licensed = None, "", "", False
+        if text is None and first is None:
+            first = row
+        counts["documents"] += 1
         counts["unreadable"] += text is None
         counts["empty"] += text is not None and not cleaned
         counts["licensed"] += licensed
         counts["stripped"] += len(text or "") - len(body_text)
         counts["words"] += count_words(cleaned)
-        if text is None and unreadable is None:
-            unreadable = number
-        parts += [cleaned, DOCUMENT_END] if cleaned else [DOCUMENT_END]
-    return " ".join(parts), counts, unreadable
+        file.write(f"{blank}{cleaned} {DOCUMENT_END}" if cleaned else blank + DOCUMENT_END)
+        blank = " "
+    return {**counts, "first": first}
 
 
 def document_counts(cleaning: Cleaning, result: dict[str, Any]) -> dict[str, int]:
-    """The counts of one file of documents. Raises UserError where too many cannot be read."""
+    """Return the counts of a file of documents. Raises UserError where too many cannot be read."""
     counts = Counter(result)
     refuse_unreadable(cleaning.file, cleaning.field, counts)
     sums = {name: counts[name] for name in (*SUMMED, "words", "empty")}
@@ -179,7 +164,7 @@ def document_counts(cleaning: Cleaning, result: dict[str, Any]) -> dict[str, int
 
 
 def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, Any]:
-    """Sums over all books and files of documents."""
+    """Return sums over all books and files of documents."""
     books, files = counts["books"], counts.get("documents", {})
     every = Counter({"equal": len(counts.get("equal", ()))})
     for row in (*map(vars, inspections), *files.values()):
@@ -196,7 +181,7 @@ def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, A
 
 
 def tell_left_out(counts: dict[str, Any]) -> None:
-    """Say on stderr what was left out, if anything."""
+    """Say on stderr what was left out."""
     sums, lines = counts["totals"], []
     if "stripped" in sums:
         lines.append(

@@ -1,9 +1,8 @@
-"""Files with a document a row (.jsonl, .parquet): their texts, some at a time, in memory
-that does not grow with the file.
+"""Files with a document a row (.jsonl, .parquet): their texts, one at a time, in bounded
+memory.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,35 +11,27 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import parse_json
 from gpt1.corpus.files import CorpusFile, blocks, form_of, refuse_bomb, unpacked_name
 
-BATCH_CHARACTERS = 1_000_000  # of text handed on together
-BATCH_ROWS = 10_000
 TABLE_ROWS = 100  # of a Parquet file read together: a row may be a whole book
 LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
 
 WORDS_PER_TOKEN = 0.75  # of English, about
+FIRST_ROWS, FIRST_CHARACTERS = 10_000, 1_000_000  # of a file: so much says how long documents are
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 
-Texts = list[str | None]  # of consecutive rows, None where a row has none
 
-
-def batches(file: CorpusFile, field: str) -> Iterator[Texts]:
-    """The documents of a file in order, from the field (or column) of that name. Raises UserError
-    for a damaged file.
+def document_texts(file: CorpusFile, field: str) -> Iterator[str | None]:
+    """Yield each row's text in order, from the field or column of that name; None where it has
+    none. Raises UserError.
     """
-    texts: Texts = []
-    characters = 0
-    for text in _json_rows(file, field) if file.form == "jsonl" else _rows(file, field):
-        texts.append(text)
-        characters += len(text or "")
-        if characters >= BATCH_CHARACTERS or len(texts) >= BATCH_ROWS:
-            yield texts
-            texts, characters = [], 0
-    if texts:
-        yield texts
+    if file.form != "jsonl":
+        yield from _rows(file, field)
+        return
+    for line in _lines(file):
+        text = _object(line).get(field) if line.strip() else ""
+        yield text if isinstance(text, str) else None
 
 
 def _lines(file: CorpusFile) -> Iterator[bytes]:
-    """The lines of a file unpacked, without their ends."""
     rest, row = b"", 0
     for block in blocks(file):
         *whole, rest = (rest + block).split(b"\n")
@@ -52,14 +43,7 @@ def _lines(file: CorpusFile) -> Iterator[bytes]:
         yield rest
 
 
-def _json_rows(file: CorpusFile, field: str) -> Iterator[str | None]:
-    for line in _lines(file):
-        text = _object(line).get(field) if line.strip() else ""
-        yield text if isinstance(text, str) else None
-
-
 def _object(line: bytes) -> dict[str, Any]:
-    """The JSON object that a line is; empty where it is none."""
     try:
         row = parse_json(line)
     except ValueError:
@@ -67,34 +51,29 @@ def _object(line: bytes) -> dict[str, Any]:
     return row if isinstance(row, dict) else {}
 
 
-@contextmanager
-def _one_line(file: CorpusFile) -> Iterator[None]:
-    """Within the block pyarrow's errors become UserError."""
+def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
     import pyarrow as pa
+    from pyarrow import parquet
 
+    unpacked, size = 0, file.path.stat().st_size
     try:
-        yield
+        _checked(file, parquet.read_schema(file.path), field)
+        with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
+            batches = table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False)
+            # one by one: a dictionary may hold a long text that many rows name
+            for row, value in enumerate(cell for batch in batches for cell in batch.column(0)):
+                text = value.as_py()
+                unpacked += len(text or "")
+                refuse_bomb(file, unpacked, size)
+                if text is not None and len(text) > LONGEST_DOCUMENT:
+                    raise _too_long(file, row)
+                yield text
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(
             f"{file.path} cannot be read as .{file.form} ({reason}); get it again or take it out of"
             " the corpus"
         ) from None
-
-
-def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
-    """The texts of a table's column."""
-    unpacked, size = 0, file.path.stat().st_size
-    with _one_line(file):
-        # one by one: a dictionary may hold a long text that many rows name
-        cells = (cell for column in _columns(file, field) for cell in column)
-        for row, value in enumerate(cells):
-            text = value.as_py()
-            unpacked += len(text or "")
-            refuse_bomb(file, unpacked, size)
-            if text is not None and len(text) > LONGEST_DOCUMENT:
-                raise _too_long(file, row)
-            yield text
 
 
 def _checked(file: CorpusFile, schema: Any, field: str) -> None:
@@ -115,16 +94,6 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
         )
 
 
-def _columns(file: CorpusFile, field: str) -> Iterator[Any]:
-    """Some rows of a Parquet file's column after the other."""
-    from pyarrow import parquet
-
-    _checked(file, parquet.read_schema(file.path), field)
-    with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
-        for batch in table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False):
-            yield batch.column(0)
-
-
 def _too_long(file: CorpusFile, row: int) -> UserError:
     return UserError(
         f"{file.path}: row {row} is longer than {LONGEST_DOCUMENT:,} characters, expected a"
@@ -133,13 +102,18 @@ def _too_long(file: CorpusFile, row: int) -> UserError:
 
 
 def refuse_short(folder: Path, field: str, context: int) -> None:
-    """Raise UserError where the first documents of a corpus are mostly shorter than a context of so
-    many tokens.
+    """Raise UserError where a corpus' first documents are mostly shorter than a context of so many
+    tokens.
     """
     for path in sorted(folder.rglob("*")):
         if (form := form_of(unpacked_name(path.name))) not in ("", "text"):
-            texts = next(batches(CorpusFile(path.name, path, form), field), [])
-            words = median([len((text or "").split()) for text in texts] or [0])
+            lengths, characters = list[int](), 0
+            for text in document_texts(CorpusFile(path.name, path, form), field):
+                lengths.append(len((text or "").split()))
+                characters += len(text or "")
+                if characters >= FIRST_CHARACTERS or len(lengths) >= FIRST_ROWS:
+                    break
+            words = median(lengths or [0])
             if words < WORDS_PER_TOKEN * context:
                 raise UserError(
                     f"{path}: expected documents as long as model.context, {context} tokens, found"
@@ -150,8 +124,8 @@ def refuse_short(folder: Path, field: str, context: int) -> None:
 
 
 def refuse_unreadable(file: CorpusFile, field: str, counts: Mapping[str, int]) -> None:
-    """Raise UserError where too many rows of a file have no text; counts: `documents`,
-    `unreadable`, and the `first` such row.
+    """Raise UserError where too many rows have no text; counts: `documents`, `unreadable`, and the
+    `first` such row.
     """
     if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
         raise UserError(
@@ -163,7 +137,7 @@ def refuse_unreadable(file: CorpusFile, field: str, counts: Mapping[str, int]) -
 
 
 def _text_fields(file: CorpusFile) -> str:
-    """The fields of the first row of a .jsonl file that hold texts, in words."""
+    """Name the fields of a .jsonl file's first row that hold texts."""
     row = _object(next(_lines(file), b"")) if file.form == "jsonl" else {}
     names = [ascii(name)[1:-1][:40] for name, value in row.items() if isinstance(value, str)]
     return ", ".join(names[:8]) or "none"

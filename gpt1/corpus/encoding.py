@@ -1,7 +1,7 @@
-"""Words to ids: the texts of tasks, each once, and cleaned books into token files.
+"""Words to ids: the texts of tasks, and cleaned books into token files.
 
-Of a file of documents a long one is a book of its own; short ones follow one another in runs, for
-windows lie inside books and most would be shorter than a window.
+A long document is a book of its own; short ones are joined in runs, for a window lies inside a book
+and most are shorter.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,33 +21,21 @@ from gpt1.corpus.parallel import kept_tasks, mapped
 from gpt1.corpus.shards import SPLITS, SplitWriter, token_type
 from gpt1.corpus.words import NEWLINE
 
-BATCH_TEXTS = 1000  # encoded together
 # of a document that is a book of its own: a window that crosses two documents is rare in longer
 # ones
 LONG_WORDS = 10_000
 
 
-def encode_batch(vocabulary: Vocabulary, texts: Sequence[str]) -> list[list[int]]:
-    """Ids of each text."""
-    return [vocabulary.encode(text) for text in texts]
-
-
 def encode_texts(name: str, texts: Sequence[str], vocabulary_folder: Path) -> dict[str, list[int]]:
-    """{text: its ids}. The texts must differ from one another; `name`: of whoever asks, as
-    kept_tasks takes it.
-    """
-    batches = [texts[start : start + BATCH_TEXTS] for start in range(0, len(texts), BATCH_TEXTS)]
+    """Return {text: its ids} of texts that differ; `name`: as kept_tasks takes it."""
     load, characters = partial(Vocabulary.load, vocabulary_folder), sum(map(len, texts))
-    ids: dict[str, list[int]] = {}
     with kept_tasks(name, [vocabulary_folder], fingerprint(texts)) as task_folder:
-        encoded = mapped(name, load, encode_batch, batches, characters, task_folder)
-        for batch, encoded_batch in zip(batches, encoded, strict=True):
-            ids.update(zip(batch, encoded_batch, strict=True))
-    return ids
+        encoded = mapped(name, load, Vocabulary.encode, texts, characters, task_folder)
+        return dict(zip(texts, encoded, strict=True))
 
 
 def encode_words(vocabulary: Vocabulary, words: list[str]) -> NDArray[np.unsignedinteger]:
-    """Ids of cleaned words as they stand in a token file."""
+    """Return ids of cleaned words as they stand in a token file."""
     type_ = np.dtype(token_type(vocabulary.size)).newbyteorder("<")
     return np.array(vocabulary.encode_words(words), dtype=type_)
 
@@ -59,27 +47,26 @@ def encode_books(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, dict[str, Any]]:
-    """Write `<split>.bin` into `folder` for both splits; their parts of the index; `task_folder`:
-    one of kept_tasks. Raises UserError where there is one book.
+    """Write `<split>.bin` into `folder` for both splits; return their parts of the index. Raises
+    UserError where there is one book.
     """
     if books:  # profile official needs none
         hold_out = hold_out.for_corpus(unit_names(books))
     load = partial(Vocabulary.load, vocabulary_folder)
-    items = [(book, hold_out, task_folder) for book in books]
+    work = partial(encode_book, hold_out=hold_out, task_folder=task_folder)
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
-    for result in mapped("encoding books", load, encode_book, items, bytes_of(books), task_folder):
+    for result in mapped("encoding books", load, work, books, bytes_of(books), task_folder):
         for split, writer in writers.items():
             writer.extend(Path(result["folder"]) / f"{split}.bin", result[split])
     return {split: writer.close() for split, writer in writers.items()}
 
 
 def encode_book(
-    vocabulary: Vocabulary, arguments: tuple[CleanedBook, HoldOut, Path]
+    vocabulary: Vocabulary, book: CleanedBook, hold_out: HoldOut, task_folder: Path
 ) -> dict[str, Any]:
-    """Write `<split>.bin` of one book or file of documents into a new folder; that folder, and of
-    each split the rows of the index.
+    """Write `<split>.bin` of a book or file of documents into a new folder; return that, and each
+    split's rows of the index.
     """
-    book, hold_out, task_folder = arguments
     folder = task_folder / uuid4().hex  # a task that Ray repeats may for a while run twice
     folder.mkdir()
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
@@ -99,9 +86,7 @@ def encode_book(
 def join_documents(
     vocabulary: Vocabulary, book: CleanedBook, hold_out: HoldOut, writers: Mapping[str, SplitWriter]
 ) -> None:
-    """Put the documents of one file, in order, into the token files of the splits that they belong
-    to.
-    """
+    """Put the documents of one file, in order, into the token files of their splits."""
     line_end = encode_words(vocabulary, [NEWLINE])
     run: dict[str, int | None] = dict.fromkeys(writers)  # row with which the open run begins
     ids, count = [], 0

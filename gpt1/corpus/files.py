@@ -1,5 +1,5 @@
-"""The files of a corpus: which there are, in which form, and their bytes, unpacked on the way, in
-bounded memory.
+"""The files of a corpus: which there are, in which form, and their bytes, unpacked in bounded
+memory.
 """
 
 import gzip
@@ -26,10 +26,8 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of a corpus: its name (relative path with forward slashes, `.gz` or `.zst` left out),
-    where it is, and its form.
-
-    form: text (one book), or jsonl, parquet (a document a row).
+    """A file of a corpus: name (relative path with forward slashes, without `.gz` or `.zst`),
+    place, form: text (one book), jsonl or parquet (a document a row).
     """
 
     name: str
@@ -38,27 +36,25 @@ class CorpusFile:
 
     @property
     def packed(self) -> bool:
-        """Whether its bytes are compressed, and so to be had from the beginning only."""
+        """Return whether its bytes are compressed."""
         return self.path.suffix.lower() in PACKED
 
 
 def form_of(name: str) -> str:
-    """The form of a file by its name, `.gz` or `.zst` left out; empty where it is none of a
-    corpus.
-    """
+    """Return the form of a file by its unpacked name; empty where it is none of a corpus."""
     return FORMS.get(PurePath(name.lower()).suffix, "")
 
 
 def unpacked_name(name: str) -> str:
-    """A file's name without the `.gz` or `.zst` of a packed one."""
+    """Return a file's name without the `.gz` or `.zst` of a packed one."""
     inner = name[: -len(PurePath(name).suffix)]
     packed = PurePath(name).suffix.lower() in PACKED
     return inner if packed and form_of(inner) in PACKABLE else name
 
 
 def list_corpus(folder: Path) -> list[CorpusFile]:
-    """Every file of a corpus under `folder`, sorted by name. Raises UserError where there is none,
-    or one is there twice.
+    """Return a corpus' files, sorted by name. Raises UserError where there is none, or one is there
+    twice.
     """
     if not folder.is_dir():
         raise UserError(
@@ -85,13 +81,13 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
 
 
 def bytes_of(files: Iterable[Any]) -> int:
-    """How long files are together, which each have a `path`."""
+    """Return the bytes of files together, which each have a `path`."""
     return sum(file.path.stat().st_size for file in files)
 
 
 def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-    """Bytes [start, stop) of what a file holds unpacked, block by block. Raises UserError for a
-    file that cannot be unpacked.
+    """Yield bytes [start, stop) of a file unpacked, block by block. Raises UserError where it
+    cannot be.
     """
     try:
         with file.path.open("rb") as raw:
@@ -114,7 +110,7 @@ def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterato
 
 
 def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
-    """Raise UserError where so many bytes of a file have become more than text ever is."""
+    """Raise UserError where so many bytes of a file became more than text ever is."""
     if unpacked > UNPACKED_FREELY + TIGHTEST * bytes_:
         raise UserError(
             f"{file.path} unpacks to more than {TIGHTEST} times its size, expected text; take it"
@@ -123,7 +119,6 @@ def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
 
 
 def _unpacked(file: CorpusFile, raw: BinaryIO) -> BinaryIO:
-    """The stream of a file's unpacked bytes."""
     if file.path.suffix.lower() == ".gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
     if file.path.suffix.lower() == ".zst":

@@ -1,6 +1,4 @@
-"""A book of a corpus: how it is encoded, where Project Gutenberg's licence ends and begins, or why
-it is no text.
-"""
+"""A book of a corpus: its encoding, and Project Gutenberg's licence in it, or why it is no text."""
 
 import codecs
 import re
@@ -17,6 +15,7 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig", "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
+    (b"", "utf-8", "utf-8"),
 )
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 # one of these stands in every mark of Project Gutenberg: looked for first, quicker than the pattern
@@ -32,9 +31,8 @@ MARK = re.compile(
 
 
 def marks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """The marks of Project Gutenberg's licence in a text of whole lines, in order: characters
-    [start, stop), the title that may be wrapped included; whether the book begins after it, or ends
-    before.
+    """Yield the marks of Project Gutenberg's licence in whole lines: characters [start, stop), and
+    whether the book begins there.
     """
     if any(word in text for word in TELLING):
         for match in MARK.finditer(text):
@@ -42,10 +40,8 @@ def marks(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 class Body:
-    """Which spans of a book that comes in parts are the book itself; a text without marks is one
-    span, the whole.
-
-    Several books in one file, each with its marks, give several spans.
+    """The spans of a book, which comes in parts; without marks one span. Several books in one file
+    give several.
     """
 
     HEADER = 100_000  # a beginning longer than this is no licence, and is kept
@@ -61,7 +57,7 @@ class Body:
         self.spans: list[tuple[int, int]] = []
 
     def mark(self, start: int, stop: int, begins: bool) -> None:
-        """A mark lies at [start, stop)."""
+        """Take note of a mark at [start, stop)."""
         longest = self.SMALL_PRINT if self.marked else self.HEADER
         if begins and self.begin is not None and start - self.begin <= longest:
             self.header = max(self.header, (self.begin, start), key=_length)
@@ -70,7 +66,7 @@ class Body:
         self.begin, self.marked = (stop, True) if begins else (None, self.marked)
 
     def end(self, stop: int) -> list[tuple[int, int]]:
-        """The spans of a book that ends at `stop`, without empty ones."""
+        """Return the spans of a book that ends at `stop`, without empty ones."""
         if self.begin is not None:
             span = self.begin, stop
             before = [self.header] if _length(self.header) > self.TAIL * _length(span) else []
@@ -84,7 +80,7 @@ def _length(span: tuple[int, int]) -> int:
 
 
 def body(text: str) -> tuple[str, bool]:
-    """A whole text without the licence, and whether there was a mark of its beginning."""
+    """Return a text without the licence, and whether there was a mark of its beginning."""
     spans = Body(0)
     for mark in marks(text):
         spans.mark(*mark)
@@ -93,10 +89,10 @@ def body(text: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The result of one pass over a book: its encoding, or why it is not text (`problem`).
+    """A book's encoding, or why it is not text (`problem`).
 
-    bytes_: of its file; spans: bytes [start, stop) of the book itself in the file unpacked;
-    stripped: bytes of Project Gutenberg's licence around them; licensed: whether it has its mark.
+    bytes_: of its file; spans: bytes [start, stop) of the book, unpacked; stripped: bytes of
+    licence; licensed: whether it has its mark.
     """
 
     name: str
@@ -114,14 +110,11 @@ class _NotTextError(Exception):
 
 
 def inspect(book: CorpusFile) -> Inspection:
-    """Read a book once, in bounded memory: a byte-order mark decides its encoding, else UTF-8, else
-    windows-1252. Raises UserError.
+    """Read a book once, in bounded memory: its byte-order mark decides the encoding, else UTF-8,
+    else windows-1252. Raises UserError.
     """
     head = next(blocks(book, 0, 4), b"")
-    mark, label, codec = next(
-        (known_mark for known_mark in BYTE_ORDER_MARKS if head.startswith(known_mark[0])),
-        (b"", "utf-8", "utf-8"),
-    )
+    mark, label, codec = next(row for row in BYTE_ORDER_MARKS if head.startswith(row[0]))
     problem = "neither UTF-8 nor windows-1252"
     try:
         try:
@@ -138,9 +131,7 @@ def inspect(book: CorpusFile) -> Inspection:
 
 
 def refuse_binary(inspections: Iterable[Inspection]) -> None:
-    """Raise one UserError that names the books which are not text (the first five), and how many
-    there are.
-    """
+    """Raise one UserError that counts the books which are not text, and names five."""
     refused = [inspection for inspection in inspections if inspection.problem]
     if refused:
         named = ", ".join(f"{inspection.name} ({inspection.problem})" for inspection in refused[:5])
@@ -157,7 +148,7 @@ def _scan(
 ) -> Inspection:
     """Go through a book from byte `start`. Raises UnicodeDecodeError or _NotTextError."""
     body, position, characters, controls = Body(start), start, 0, 0
-    for text in lines_and_parts(_decoded(book, codec, start, None), LONGEST_LINE):
+    for text in lines_and_parts(codecs.iterdecode(blocks(book, start), codec), LONGEST_LINE):
         characters += len(text)
         controls += len(CONTROL.findall(text))
         if "\0" in text:
@@ -177,16 +168,8 @@ def _scan(
     return Inspection(book.name, size, "", encoding, codec, spans, stripped, body.marked)
 
 
-def _decoded(book: CorpusFile, codec: str, start: int, stop: int | None) -> Iterator[str]:
-    """The text of bytes [start, stop) of a book, block by block."""
-    decoder = codecs.getincrementaldecoder(codec)("strict")
-    for block in blocks(book, start, stop):
-        yield decoder.decode(block)
-    yield decoder.decode(b"", final=True)
-
-
 def read_book(book: CorpusFile, inspection: Inspection) -> Iterator[str]:
-    """The text of a book without the licence, block by block, a line break between its spans."""
+    """Yield the text of a book without the licence, a line break between its spans."""
     for number, (start, stop) in enumerate(inspection.spans):
         yield "\n" if number else ""
-        yield from _decoded(book, inspection.codec, start, stop)
+        yield from codecs.iterdecode(blocks(book, start, stop), inspection.codec)

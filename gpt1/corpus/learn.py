@@ -1,5 +1,5 @@
-"""Learning byte pairs (Sennrich et al. 2016) from the words of the training books by the trainer of
-Hugging Face's tokenizers.
+"""Byte pairs (Sennrich et al. 2016) learned from the training books by the trainer of Hugging
+Face's tokenizers.
 """
 
 import json
@@ -26,8 +26,8 @@ REPEATED = 10_000  # times a word is handed to the trainer at once
 
 @dataclass(frozen=True)
 class Learned:
-    """Characters (most frequent first) and merges (in order), and the numbers of different words
-    found and learned from.
+    """Characters (most frequent first), merges (in order), and the numbers of different words found
+    and learned from.
     """
 
     characters: list[str]
@@ -39,9 +39,8 @@ class Learned:
 def learn_from_books(
     books: list[CleanedBook], params: Params, task_folder: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
-    """The vocabulary of all books and documents but the held-out ones, and facts about it;
-    `task_folder`: one of kept_tasks. Raises UserError where there is one book, or the words do not
-    allow it.
+    """Return the vocabulary of all but held-out books, and facts about it. Raises UserError where
+    there is one book, or too few words.
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     hold_out = hold_out.for_corpus(unit_names(books))
@@ -62,7 +61,7 @@ def learn_from_books(
 
 
 def count_words(hold_out: HoldOut, book: CleanedBook) -> dict[str, int]:
-    """How often each word stands in what is for training of a cleaned book."""
+    """Count each word in what is for training of a cleaned book."""
     counts: Counter[str] = Counter()
     for row, words, _ in book.units():
         if not hold_out.holds(book.name_of(row)):
@@ -72,8 +71,8 @@ def count_words(hold_out: HoldOut, book: CleanedBook) -> dict[str, int]:
 
 
 def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: int) -> Learned:
-    """Learn `merges` byte pairs from counts of words, of which the most frequent are kept (of
-    equals, those first in order). Raises UserError where the words support fewer.
+    """Learn `merges` byte pairs from counts of the most frequent words (of equals, the first in
+    order). Raises UserError where they support fewer.
     """
     words = sorted(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most_types])
     characters: Counter[str] = Counter()
@@ -98,11 +97,11 @@ def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: i
 def find_merges(
     words: Iterable[tuple[str, int]], alphabet: list[str], merges: int
 ) -> list[tuple[str, str]]:
-    """At most so many merges, in order, of words over an alphabet and their counts, each merge with
-    a result of its own.
+    """Return at most so many merges, in order, of counted words over an alphabet; no two have one
+    result.
 
-    Of pairs that stand equally often the one whose pieces were there first is merged: characters
-    that end a word by the alphabet's order, then the others by their code points, then merges.
+    Of equally frequent pairs the one whose pieces were there first is merged: characters that end a
+    word by the alphabet's order, others by code points, then merges.
     """
     from tokenizers import Tokenizer
     from tokenizers.models import BPE

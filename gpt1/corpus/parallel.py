@@ -1,6 +1,5 @@
-"""One function over many texts, results in their order: little is worked through at once, in this
-process; more is divided into datatrove's tasks (gpt1/corpus/steps.py), on the cores of this machine
-or by Ray on many, and what a task has finished is kept.
+"""One function over many texts, results in order: few in this process; more as datatrove's tasks
+(gpt1/corpus/steps.py), here or by Ray on many machines. What a task has finished is kept.
 """
 
 import shutil
@@ -23,8 +22,8 @@ MOST_TASKS = 512  # with more of them than this, tasks grow
 
 
 def tasks_for(bytes_: int) -> int:
-    """How many tasks `bytes_` of text are divided into; GPT1_TEXT_TASKS says otherwise. No result
-    depends on it. Raises UserError.
+    """Return how many tasks `bytes_` of text make, or GPT1_TEXT_TASKS. No result depends on it.
+    Raises UserError.
     """
     if given := setting("GPT1_TEXT_TASKS"):
         if not given.isdecimal() or int(given) == 0:
@@ -35,12 +34,11 @@ def tasks_for(bytes_: int) -> int:
 
 @contextmanager
 def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
-    """A folder for what the tasks of a stage finish: the same one again for a stage of that name
-    over the same files, facts and code, so that a stage that was ended goes on. It is removed when
-    the block ends without error; an earlier one of that name, when the block begins. No two that
-    run at once may have one name.
+    """Give a folder for finished tasks: the same for a stage of that name over the same files,
+    facts and code, so that a stopped stage goes on. The end without error removes it, the next
+    stage of that name another one. Two that run at once must not share a name.
     """
-    inputs = looks([*map(str, reads), "params.yaml", str(PACKAGE)])
+    inputs = looks([*reads, Path("params.yaml"), PACKAGE])
     versions = [version(library) for library in LIBRARIES]
     mark = fingerprint([inputs, versions, *facts])
     folder = CHECKPOINTS / "text" / f"{name}-{mark}"
@@ -61,8 +59,8 @@ def mapped(
     bytes_: int,
     folder: Path,
 ) -> Iterator[Any]:
-    """work(prepare(), item) for each item, in order, `prepare` once a process; results that JSON
-    has. bytes_: of all items together; folder: as kept_tasks gives it. Raises UserError.
+    """Yield work(prepare(), item) for each item, in order, `prepare` once a process; JSON holds
+    results. bytes_: of all items; folder: of kept_tasks. Raises UserError.
     """
     from tqdm import tqdm
 

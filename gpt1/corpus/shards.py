@@ -1,8 +1,9 @@
-"""Token files, written book after book, and read as windows that depend on (seed, update) alone
+"""Token files, written book by book, and read as windows that depend on (seed, update) alone
 (paper, section 4.1: random contiguous sequences).
 """
 
 import hashlib
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,17 @@ from gpt1.base.files import read_json, write_json
 
 SPLITS = ("train", "heldout")
 COPIED_BYTES = 1 << 20  # at a time
+Integers = NDArray[np.int64]
 WHAT_TO_DO = "write it again: dvc repro shard"
 
 
 def token_type(vocabulary_size: int) -> str:
-    """The smallest unsigned type that holds every id of the vocabulary."""
+    """Return the smallest unsigned type for the ids of a vocabulary."""
     return "uint16" if vocabulary_size <= 2**16 else "uint32"
 
 
 class SplitWriter:
-    """One token file and its part of the index, written book by book."""
+    """One token file and its part of the index."""
 
     def __init__(self, path: Path) -> None:
         self.file, self.digest = path.open("wb"), hashlib.sha256()
@@ -32,7 +34,7 @@ class SplitWriter:
         self.tokens = 0
 
     def begin(self, name: str) -> None:
-        """Start the book `name`."""
+        """Start a book."""
         self.books.append({"name": name, "offset": self.tokens, "tokens": 0, "words": 0})
 
     def append(self, ids: NDArray[Any], words: int) -> None:
@@ -55,7 +57,7 @@ class SplitWriter:
         self.digest.update(data)
 
     def close(self) -> dict[str, Any]:
-        """Close the file and return the split's part of the index."""
+        """Close the file; return the split's part of the index."""
         self.file.close()
         documents = sum(book.get("documents", 0) for book in self.books)
         return {
@@ -88,18 +90,16 @@ def write_index(
 
 
 class Shards:
-    """Token files open for reading. Only the requested rows are read, so memory is that of these
-    rows.
-    """
+    """Token files open for reading; only the rows asked for are in memory."""
 
     def __init__(self, folder: Path, index: dict[str, Any]) -> None:
         self.folder, self.index = folder, index
-        self._tables = dict[tuple[str, int], tuple[NDArray[np.int64], NDArray[np.int64]]]()
+        self._starts = cache(self._starts_of_books)  # every update asks
         self._type = np.dtype(index["dtype"]).newbyteorder("<")
 
     @classmethod
     def open(cls, folder: Path) -> "Shards":
-        """Open the shards in `folder`. Raises UserError where the index and the token files do not
+        """Open the shards in `folder`. Raises UserError where index and token files do not
         agree.
         """
         try:
@@ -127,7 +127,7 @@ class Shards:
         return cls(folder, index)
 
     def tokens(self, split: str) -> int:
-        """Number of tokens in a split."""
+        """Return the number of tokens in a split."""
         return int(self.index["splits"][split]["tokens"])
 
     def words_per_token(self, split: str) -> float:
@@ -137,9 +137,9 @@ class Shards:
         facts = self.index["splits"][split]
         return float(facts["words"] / facts["tokens"])
 
-    def windows(self, split: str, starts: NDArray[np.int64], context: int) -> NDArray[np.int64]:
-        """Return the tokens [b, context + 1] from each of these starts. Raises UserError where one
-        is outside the vocabulary.
+    def windows(self, split: str, starts: Integers, context: int) -> Integers:
+        """Return tokens [b, context + 1] from each of these starts. Raises UserError for one
+        outside the vocabulary.
         """
         windows = np.empty((len(starts), context + 1), dtype=np.int64)
         size = self._type.itemsize
@@ -154,11 +154,9 @@ class Shards:
             )
         return windows
 
-    def starts(
-        self, split: str, seed: int, update: int, batch_size: int, context: int
-    ) -> NDArray[np.int64]:
-        """Return where the windows of a batch begin, [batch], in tokens from the file's start:
-        uniform over all starts of windows within one book, determined by (seed, update) alone.
+    def starts(self, split: str, seed: int, update: int, batch_size: int, context: int) -> Integers:
+        """Return where a batch's windows begin, [batch], in tokens: uniform over all windows within
+        one book, by (seed, update) alone.
         """
         ends, offsets = self._starts(split, context)
         generator = np.random.Generator(
@@ -166,20 +164,18 @@ class Shards:
         )
         return self._positions(generator.integers(0, ends[-1], size=batch_size), ends, offsets)
 
-    def heldout_windows(self, count: int, context: int) -> NDArray[np.int64]:
-        """Return [count, context + 1] tokens of the held-out books, with evenly spaced starts;
-        always the same.
+    def heldout_windows(self, count: int, context: int) -> Integers:
+        """Return [count, context + 1] tokens of the held-out books, evenly spaced, always the
+        same.
         """
         ends, offsets = self._starts("heldout", context)
         starts = np.arange(count, dtype=np.int64) * int(ends[-1]) // count
         return self.windows("heldout", self._positions(starts, ends, offsets), context)
 
-    def _starts(self, split: str, context: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for books with a window, the running number of starts and where each book begins;
-        cached, because every update asks. Raises UserError where there is none.
+    def _starts_of_books(self, split: str, context: int) -> tuple[Integers, Integers]:
+        """Return, of each book, the running number of starts and where it begins. Raises UserError
+        where no book has a window.
         """
-        if (split, context) in self._tables:
-            return self._tables[split, context]
         books = self.index["splits"][split]["books"]
         counts = np.array([max(0, book["tokens"] - context) for book in books], dtype=np.int64)
         if not counts.sum():
@@ -188,14 +184,10 @@ class Shards:
                 f"{self.folder}: no {split} book is as long as a window of {context + 1} tokens"
                 f" (the longest has {longest}); lower model.context, or bring longer books"
             )
-        table = np.cumsum(counts), np.array([book["offset"] for book in books], dtype=np.int64)
-        self._tables[split, context] = table
-        return table
+        return np.cumsum(counts), np.array([book["offset"] for book in books], dtype=np.int64)
 
     @staticmethod
-    def _positions(
-        starts: NDArray[np.int64], ends: NDArray[np.int64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _positions(starts: Integers, ends: Integers, offsets: Integers) -> Integers:
         """Return positions in the token file of starts that are counted over all books."""
         book = np.searchsorted(ends, starts, side="right")
         return offsets[book] + starts - np.where(book > 0, ends[book - 1], 0)

@@ -1,8 +1,6 @@
-"""A step of datatrove's pipelines that does one task's share of work on many texts, and its runs by
-datatrove's executors.
+"""A step of datatrove's pipelines that does a task's share of work on texts, and its executors.
 
-Datatrove marks each finished task, whose results lie in one file; results of unmarked tasks are not
-used. Its log goes to files only: users see a bar and one line.
+A task that datatrove has marked is finished, and its results are a file.
 """
 
 import json
@@ -35,7 +33,7 @@ _taken: Any = None  # in a worker process, the executor whose tasks it runs
 
 
 class TextStep:
-    """The step: it does the work of a task's items and writes each result as a line of JSON."""
+    """The work of a task's items, each result a line of JSON."""
 
     def __init__(
         self,
@@ -48,7 +46,7 @@ class TextStep:
         self.root = Path.cwd()  # a process of Ray's begins elsewhere
 
     def __call__(self, _: Any, rank: int, tasks: int) -> None:
-        """Work through the items of the task `rank`."""
+        """Do the items of the task `rank`."""
         os.chdir(self.root)
         first, last = (len(self.items) * edge // tasks for edge in (rank, rank + 1))
         try:
@@ -61,21 +59,21 @@ class TextStep:
             raise
 
     def results(self, rank: int) -> Path:
-        """The file of a task's results."""
+        """Return the file of a task's results."""
         return self.folder / "results" / f"{rank:05d}.jsonl"
 
 
 def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
-    """Run the tasks that have not ended yet by the executor that GPT1_TEXT_EXECUTOR names; the
-    results of all items in order. Raises UserError, and what else ended a task.
+    """Run the unfinished tasks by the executor of GPT1_TEXT_EXECUTOR; yield all results in order.
+    Raises UserError, and what else ended a task.
     """
     name = setting("GPT1_TEXT_EXECUTOR") or "local"
-    if name not in EXECUTORS:
+    if name not in ("local", "ray"):
         raise UserError(f"GPT1_TEXT_EXECUTOR: expected local or ray, found {name!r}")
     step.folder = step.folder / str(tasks)
     step.folder.mkdir(parents=True, exist_ok=True)
     (wrong := step.folder / "error").unlink(missing_ok=True)
-    executor = EXECUTORS[name](step, tasks)
+    executor = _ray(step, tasks) if name == "ray" else _local(step, tasks)
     executor.run()
     if incomplete := executor.get_incomplete_ranks():  # of which datatrove's for Ray only logs
         raise UserError(
@@ -90,12 +88,12 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
 
 
 class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
-    """datatrove's executor for the cores of this machine, on a pool of Python's: with its own it
-    waits for ever where a process is killed, and leaves processes where this one is.
+    """datatrove's executor on Python's pool: its own waits for ever where a process is killed, and
+    leaves processes behind.
     """
 
     def run(self) -> None:
-        """Run every task that has not ended. Raises UserError, and what a task raises."""
+        """Run every unfinished task. Raises UserError, and what a task raises."""
         _start_fork_server()
         context = multiprocessing.get_context("forkserver")
         pool = ProcessPoolExecutor(self.workers, context, initializer=_take, initargs=(self,))
@@ -116,7 +114,7 @@ class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
 
 
 def _start_fork_server() -> None:
-    """The process whose forks the workers are. They never see Ctrl-C: this one answers it."""
+    """Start the process whose forks the workers are. They never see Ctrl-C: this one answers it."""
     multiprocessing.set_forkserver_preload(["gpt1.base.ended_with_parent", __name__])
     resource_tracker.ensure_running()  # first, for it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -141,7 +139,7 @@ def _local(step: TextStep, tasks: int) -> LocalTasks:
 
 
 def _ray(step: TextStep, tasks: int) -> RayPipelineExecutor:
-    """Tasks on the machines of the Ray cluster that is running. Raises UserError where none is."""
+    """Return the executor on the running Ray cluster. Raises UserError where none is."""
     import ray
 
     address = setting("RAY_ADDRESS") or "auto"
@@ -159,6 +157,3 @@ def _ray(step: TextStep, tasks: int) -> RayPipelineExecutor:
             " where it is by RAY_ADDRESS"
         ) from None
     return RayPipelineExecutor([step], tasks=tasks, logging_dir=str(step.folder), mem_per_cpu_gb=1)
-
-
-EXECUTORS: dict[str, Callable[[TextStep, int], Any]] = {"local": _local, "ray": _ray}

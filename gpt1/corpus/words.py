@@ -1,8 +1,7 @@
 """Raw text to words: ftfy, the authors' standardisation, spaCy's English tokenizer, lower case
 (their code; paper, section 4.1).
 
-Line by line, which gives exactly the words of the whole: ftfy treats lines one by one,
-standardisation never looks past white space, and none of spaCy's special cases holds a line break.
+Line by line, which gives the words of the whole: no step looks past a line break.
 """
 
 import re
@@ -30,7 +29,7 @@ class UnbrokenTextError(Exception):
 
 
 def standardise(text: str) -> str:
-    """Apply the authors' standardisation: plain dashes, blanks around runs of punctuation, single
+    r"""Apply the authors' standardisation: plain dashes, blanks around runs of punctuation, single
     blanks, ` \n ` for line breaks.
     """
     for sign, plain in REPLACED:
@@ -41,7 +40,7 @@ def standardise(text: str) -> str:
 
 
 def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
-    """Cut a text where ftfy cuts it: after line breaks, and every `longest` characters in longer
+    """Cut a text where ftfy does: after line breaks, and every `longest` characters in longer
     lines.
     """
     rest = ""
@@ -58,8 +57,8 @@ def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
 
 
 def fixed(blocks: Iterable[str]) -> Iterator[str]:
-    """Apply ftfy.fix_text to a text that comes in blocks; after the first `<` ftfy leaves HTML
-    entities unchanged.
+    """Apply ftfy.fix_text to a text in blocks; after the first `<` ftfy leaves HTML entities
+    unchanged.
     """
     import ftfy
 
@@ -90,7 +89,7 @@ def _lines(texts: Iterable[str]) -> Iterator[str]:
 
 def _parts(line: str) -> list[str]:
     """Cut a line at white space into parts of at most LONGEST_LINE characters. Raises
-    UnbrokenTextError where there is none.
+    UnbrokenTextError.
     """
     parts = []
     while len(line := line.lstrip()) > LONGEST_LINE:
@@ -103,8 +102,8 @@ def _parts(line: str) -> list[str]:
 
 
 def _english() -> Any:
-    """Return spaCy's English tokenizer without importing torch: spaCy's neural parts, which it does
-    not need, would load torch, and that takes twice as long as the rest.
+    """Return spaCy's English tokenizer without its neural parts, whose import of torch takes longer
+    than all else.
     """
     absent = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
@@ -122,8 +121,8 @@ class Cleaner:
         self._tokenizer = _english()
 
     def clean(self, blocks: Iterable[str]) -> Iterator[str]:
-        """Yield the words of a text that comes in blocks: those of a line joined by blanks, NEWLINE
-        alone between lines. Raises UnbrokenTextError.
+        """Yield the words of a text in blocks: a line's joined by blanks, NEWLINE alone between
+        lines. Raises UnbrokenTextError.
         """
         started = broken = False
         for line in _lines(fixed(blocks)):
@@ -141,7 +140,7 @@ class Cleaner:
                 started, broken = True, False
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a whole text in lower case, NEWLINE for a line break. Raises
+        """Return the words of a text in lower case, NEWLINE for a line break. Raises
         UnbrokenTextError.
         """
         words = " ".join(self.clean([text]))

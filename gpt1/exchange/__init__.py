@@ -1,3 +1,1 @@
-"""Models in and out: the authors' released files and Hugging Face's folders, both ways, with a
-model card.
-"""
+"""Models in and out: the authors' files, and Hugging Face's folders with a model card."""

@@ -1,8 +1,5 @@
-"""Read the authors' released files as their loader does: ten arrays joined end to end, cut at the
-shapes' offsets, reshaped.
-
-params_shapes.json lists the shapes: positions first, then tokens, then each block's variables;
-matrices are 1x1 convolutions.
+"""The authors' released files, read as their loader does: ten arrays joined, cut at the shapes'
+offsets, reshaped. The shapes are positions, tokens, then each block's variables.
 """
 
 from itertools import accumulate
@@ -31,9 +28,7 @@ WHAT_TO_DO = (
 
 
 def read_authors(folder: Path) -> Incoming:
-    """Read the model in the authors' files in `folder`. Raises UserError where they are not
-    whole.
-    """
+    """Read the authors' files in `folder`. Raises UserError where they are not whole."""
     required = (SHAPES, *ARRAYS, *AUTHORS_FILES)
     if missing := [name for name in required if not (folder / name).is_file()]:
         raise UserError(
@@ -69,8 +64,8 @@ def read_authors(folder: Path) -> Incoming:
 
 
 def sizes_of(shapes: Any, path: Path) -> Model:
-    """Return the sizes of the model with these shapes, in the authors' order. Raises LookupError,
-    TypeError or ValueError where they fit no model.
+    """Return the sizes of a model with these shapes. Raises LookupError, TypeError or ValueError
+    where they fit none.
     """
     (context, width), (rows, _), *blocks = shapes
     layers, inner = len(blocks) // 12, blocks[6][-1]

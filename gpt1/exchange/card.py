@@ -1,6 +1,4 @@
-"""The model card, README.md of an exported folder, made with huggingface_hub from what the run says
-of the weights. A missing file adds nothing.
-"""
+"""The model card of an exported folder, from what the run says of the weights."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +13,8 @@ RELEASED = "openai-community/openai-gpt"
 
 
 def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
-    """Return the ModelCard of a language model, or of a task's model with its task.json, seed and
-    dev score. Raises UserError where a result of the run is damaged.
+    """Return the ModelCard of a language model, or of a task's, with its task.json, seed and dev
+    score. Raises UserError.
     """
     from huggingface_hub import ModelCard, ModelCardData
 
@@ -48,9 +46,9 @@ def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
 
 
 def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what the run says of weights below `data/pretrain/transformer/seed-<n>` or
-    `data/finetune/<group>/<task>/seed-<n>`: corpus, training, import, licences. Empty where files
-    are missing, or the weights are a snapshot's.
+    """Return what a run says of weights in `data/pretrain/transformer/seed-<n>` or
+    `data/finetune/<group>/<task>/seed-<n>`: corpus, training, import, licences. A missing file adds
+    nothing.
     """
     folder = weights.resolve().parent
     facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": []}
@@ -89,7 +87,7 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
 
 
 def read_known(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty where the file is missing."""
+    """Read a JSON object; empty where it is missing."""
     try:
         value = read_json(path)
     except (OSError, ValueError):

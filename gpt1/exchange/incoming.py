@@ -1,5 +1,5 @@
-"""`gpt1 import`: the authors' released files, or a checkpoint of transformers' openai-gpt, as our
-weights and vocabulary.
+"""`gpt1 import`: the authors' files, or a checkpoint of transformers' openai-gpt, as our weights
+and vocabulary.
 """
 
 from pathlib import Path
@@ -23,8 +23,8 @@ WHAT_TO_DO = "bring a folder as save_pretrained of an OpenAIGPTLMHeadModel and i
 
 
 class Incoming(NamedTuple):
-    """A model found in a folder: its form, sizes, our tensors, vocabulary, the files it came from,
-    and whether these are the authors' released ones.
+    """A model found in a folder: form, sizes, our tensors, vocabulary, its files, whether they are
+    the authors' released ones.
     """
 
     form: str
@@ -36,17 +36,14 @@ class Incoming(NamedTuple):
 
 
 def sizes_from(path: Path, **values: Any) -> Model:
-    """Return the sizes that a file states. Raises UserError naming the file where they fit no
-    model.
-    """
+    """Return the sizes that a file states. Raises UserError naming it where they fit no model."""
     deviations = {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION}
     return validated(Model, {"layer_norm_epsilon": 1e-5} | deviations | values, "", str(path))
 
 
 def read_checkpoint(folder: Path) -> Incoming:
-    """Read the language model in a Hugging Face folder, model.safetensors or pytorch_model.bin,
-    with transformers' own reader, which runs no code of a pickle. Raises UserError where it is no
-    openai-gpt, or not whole.
+    """Read a Hugging Face folder with transformers' reader, which runs no pickle's code. Raises
+    UserError where it is no whole openai-gpt.
     """
     from transformers import OpenAIGPTLMHeadModel
 
@@ -73,7 +70,7 @@ def read_checkpoint(folder: Path) -> Incoming:
             f" ({' '.join(f'{type(error).__name__}: {error}'.split())[:200]}); {WHAT_TO_DO}"
         ) from None
     strange = [
-        str(name)
+        name
         for keys in ("missing_keys", "unexpected_keys", "mismatched_keys")
         for name in sorted(map(str, report[keys]))
         if not name.endswith(BUFFERS)
@@ -83,14 +80,15 @@ def read_checkpoint(folder: Path) -> Incoming:
             f"{folder}: expected the tensors of a language model of the sizes that {path.name} has,"
             f" found {strange[0]} missing, unknown or of another shape; {WHAT_TO_DO}"
         )
+    stated = network.config
     sizes = sizes_from(
         path,
-        context=network.config.n_positions,
-        width=network.config.n_embd,
-        layers=network.config.n_layer,
-        heads=network.config.n_head,
-        feed_forward=4 * network.config.n_embd,
-        layer_norm_epsilon=network.config.layer_norm_epsilon,
+        context=stated.n_positions,
+        width=stated.n_embd,
+        layers=stated.n_layer,
+        heads=stated.n_head,
+        feed_forward=4 * stated.n_embd,
+        layer_norm_epsilon=stated.layer_norm_epsilon,
     )
     state = network.transformer.state_dict()
     vocabulary, files = read_pieces(folder)
@@ -121,11 +119,8 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
 
 
 def write_import(model: Incoming, target: Path) -> dict[str, Any]:
-    """Write weights.safetensors, the vocabulary and import.json, all or nothing. Returns the
-    content of import.json.
-
-    Raises UserError where `target` is not empty, the vocabulary is another model's, or a number is
-    not finite.
+    """Write weights.safetensors, the vocabulary and import.json, all or nothing; return
+    import.json. Raises UserError where `target` is not empty, or the parts do not fit.
     """
     source, rows = model.files[0].parent, len(model.tensors["tokens"])
     if rows != model.vocabulary.size:

@@ -1,10 +1,10 @@
-"""Write a language model or a fine-tuned task model as a folder that transformers loads: weights
-and configuration by its save_pretrained, tokenizer, the code of both, model card.
+"""A language model or task model as a folder that transformers loads: weights and configuration,
+tokenizer, their code, model card.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,17 +31,14 @@ BODY, HEAD = "decoder.", "head.linear."
 
 
 def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) -> list[str]:
-    """Write a pre-trained Transformer as a Hugging Face folder. Returns the names of its files.
-    Raises UserError where transformers cannot hold these weights, or `target` is not empty.
+    """Write a pre-trained Transformer as a Hugging Face folder; return its files' names. Raises
+    UserError.
     """
     saved = read_saved(
         weights, vocabulary_folder, "transformer", "a pre-trained Transformer; --task for a task's"
     )
     model = language_model(saved)
-    with filling(target) as folder:
-        model.save_pretrained(folder)
-        write_rest(folder, saved, None)
-    return sorted(path.name for path in target.iterdir())
+    return write_folder(target, saved, model)
 
 
 class ChosenTask(NamedTuple):
@@ -55,8 +52,8 @@ class ChosenTask(NamedTuple):
 
 
 def chosen_task(name: Path, seed: int | None) -> ChosenTask:
-    """Find what to export of a task, by its name or its folder `data/finetune/<group>/<task>`;
-    `seed` None: the one with the best dev score. Raises UserError where it does not exist.
+    """Find what to export of a task, by its name or folder `data/finetune/<group>/<task>`; `seed`
+    None: the best on dev. Raises UserError.
     """
     folders = [name, *(path for path in finetuned_folders() if path.name == str(name))]
     folder = next((path for path in folders if any(path.glob("seed-*/summary.json"))), None)
@@ -76,9 +73,7 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
 
 
 def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
-    """Write a task's model with the code of its classes. Raises UserError as export_language_model
-    does.
-    """
+    """Write a task's model with the code of its classes, as export_language_model does."""
     from gpt1.exchange.shipped import modeling_gpt1
 
     about = chosen.about
@@ -104,44 +99,32 @@ def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
             f"AutoModelFor{purpose}": f"modeling_gpt1.GPT1For{purpose}",
         },
     )
-    body = {
-        name.removeprefix(BODY): tensor
-        for name, tensor in saved.tensors.items()
-        if name.startswith(BODY)
-    }
+    body = {name.removeprefix(BODY): tensor for name, tensor in saved.tensors.items()}
     state = {PREFIX + name: tensor for name, tensor in to_theirs(body, sizes.layers).items()}
     state |= {f"head.{name}": saved.tensors[HEAD + name] for name in ("weight", "bias")}
     model = getattr(modeling_gpt1, f"GPT1For{purpose}").from_pretrained(
         None, config=config, state_dict=state
     )
-    with filling(target) as folder:
-        model.save_pretrained(folder)
-        write_json(folder / "task.json", about)
-        shutil.copy(CODE / "modeling_gpt1.py", folder)
-        write_rest(folder, saved, about)
-    return sorted(path.name for path in target.iterdir())
+    return write_folder(target, saved, model, about)
 
 
-@contextmanager
-def filling(target: Path) -> Iterator[Path]:
-    """Give a folder to fill, which becomes `target` as a whole. Raises UserError where `target` is
-    neither new nor empty.
+def filling(target: Path) -> AbstractContextManager[Path]:
+    """Give a folder that becomes `target` as a whole. Raises UserError unless `target` is new or
+    empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target}: expected a new or empty folder, found another; name one")
-    with writing_folder(target) as folder:
-        yield folder
+    return writing_folder(target)
 
 
-def write_rest(folder: Path, saved: SavedModel, task: Mapping[str, Any] | None) -> None:
-    """Write all but the model: the tokenizer with our files that make words and sequences, and the
-    card.
+def write_folder(
+    target: Path, saved: SavedModel, model: Any, task: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Write model, tokenizer, our files that make words and sequences, and card; return the files'
+    names.
     """
-    vocabulary, kind = saved.vocabulary, str(task["kind"]) if task else None
-    vocabulary.save(folder, {})
-    (folder / "meta.json").unlink()
-    symbols = dict(zip(("bos_token", "sep_token", "cls_token"), SPECIAL_SYMBOLS, strict=True))
-    config = {
+    vocabulary = saved.vocabulary
+    config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "auto_map": {"AutoTokenizer": ["tokenization_gpt1.GPT1Tokenizer", None]},
         "clean_up_tokenization_spaces": False,
@@ -152,26 +135,30 @@ def write_rest(folder: Path, saved: SavedModel, task: Mapping[str, Any] | None) 
         "pad_token": UNKNOWN,
         "split_special_tokens": True,  # a text that holds the letters of a symbol is not cut there
     }
-    write_json(
-        folder / "tokenizer_config.json", config | ({"kind": kind} | symbols if kind else {})
-    )
-    with writing(folder / "tokenizer.json") as file:
-        file.write(words_to_ids(vocabulary, bool(task)))
-    shutil.copy(CODE / "tokenization_gpt1.py", folder)
-    shutil.copy(str(gpt1.corpus.words.__file__), folder / "preprocessing.py")
-    shutil.copy(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
-    model_card(saved, task).save(folder / "README.md")
+    with filling(target) as folder:
+        model.save_pretrained(folder)
+        if task:
+            config["kind"] = task["kind"]
+            config |= zip(("bos_token", "sep_token", "cls_token"), SPECIAL_SYMBOLS, strict=True)
+            write_json(folder / "task.json", task)
+            shutil.copy(CODE / "modeling_gpt1.py", folder)
+        vocabulary.save(folder, {})
+        (folder / "meta.json").unlink()
+        write_json(folder / "tokenizer_config.json", config)
+        with writing(folder / "tokenizer.json") as file:
+            file.write(words_to_ids(vocabulary, bool(task)))
+        shutil.copy(CODE / "tokenization_gpt1.py", folder)
+        shutil.copy(str(gpt1.corpus.words.__file__), folder / "preprocessing.py")
+        shutil.copy(str(gpt1.tasks.shapes.__file__), folder / "shapes.py")
+        model_card(saved, task).save(folder / "README.md")
+    return sorted(path.name for path in target.iterdir())
 
 
 def words_to_ids(vocabulary: Vocabulary, of_task: bool) -> str:
-    """Return tokenizer.json: byte pairs of text that is words with a blank between."""
+    """Return tokenizer.json: byte pairs of words with a blank between."""
     from tokenizers import Tokenizer, decoders, pre_tokenizers
-    from tokenizers.models import BPE
 
-    table = zip(vocabulary.pieces, range(vocabulary.size), strict=True)
-    tokenizer = Tokenizer(
-        BPE(dict(table), list(vocabulary.merges), unk_token=UNKNOWN, end_of_word_suffix=WORD_END)
-    )
+    tokenizer = Tokenizer(vocabulary.byte_pairs)
     tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
     tokenizer.decoder = decoders.BPEDecoder(suffix=WORD_END)
     if of_task:

@@ -1,5 +1,5 @@
-"""Write the files of GLUE's leaderboard (https://gluebenchmark.com) from a run's results: eleven in
-a zip, each row an index, a tab, a prediction. Equal results give equal bytes.
+"""The files of GLUE's leaderboard (https://gluebenchmark.com) in a zip, each row an index, a tab, a
+prediction. Equal results give equal bytes.
 """
 
 import zipfile
@@ -16,8 +16,8 @@ from gpt1.tasks.metrics import predictions
 
 
 class BoardFile(NamedTuple):
-    """A file of the leaderboard: its rows; the task and split of a run that answer them; the
-    commonest label of GLUE's dev split.
+    """A file of the leaderboard: its rows, the task and split that answer it, the commonest label
+    of GLUE's dev split.
     """
 
     name: str
@@ -44,18 +44,15 @@ WITHOUT = "WNLI.tsv"  # constant in every run: its dev set misleads who learns f
 
 
 class Predicted(NamedTuple):
-    """The answers of a file in the order of its index, and their origin."""
+    """A file's answers in the order of its index, and their origin."""
 
     answers: list[str]
     source: str
 
 
 def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
-    """Write the zip `target` from the run whose folder `data` is. `fill`: give constant answers in
-    files that the run cannot answer. Returns the origin of each file's answers.
-
-    Raises UserError where such files exist and `fill` is false, where no file has answers, or a
-    result of the run is damaged.
+    """Write the zip `target` from the run in `data`; return each file's origin. `fill`: answer by a
+    constant what the run cannot. Raises UserError where answers are missing or damaged.
     """
     if target.suffix != ".zip":
         raise UserError(f"{target}: expected a file whose name ends with .zip; name one")
@@ -81,16 +78,15 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
                     [file.constant] * file.rows, f"constant {file.constant}: {prediction}"
                 )
             lines = [f"{index}\t{answer}\n" for index, answer in enumerate(prediction.answers)]
-            entry = zipfile.ZipInfo(file.name)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, "".join(["index\tprediction\n", *lines]))
+            content = "".join(["index\tprediction\n", *lines])
+            archive.writestr(zipfile.ZipInfo(file.name), content, zipfile.ZIP_DEFLATED)
             sources[file.name] = prediction.source
     return sources
 
 
 def predicted(file: BoardFile, data: Path) -> Predicted | str:
-    """Return a file's answers by the seed and weights that are best on dev, or why the run has
-    none. Raises UserError where a result of the run is damaged.
+    """Return a file's answers by the seed and weights best on dev, or why there are none. Raises
+    UserError for a damaged result.
     """
     folder = next((path for path in finetuned_folders(data) if path.name == file.task), None)
     if folder is None:
@@ -101,10 +97,11 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
         split = read_json(path)["splits"].get(file.split)
         if split is None:
             return f"{file.task} was run without {file.split}: its file was not there, or eval_rows"
-        examples, read = int(split["examples"]), int(split.get("rows_read", split["examples"]))
-        chosen_of = int(split.get("available", examples))
-        if examples != chosen_of or read != file.rows:
-            rows = examples if examples != chosen_of else read
+        examples, available, read = (
+            int(split[count]) for count in ("examples", "available", "rows_read")
+        )
+        if examples != available or read != file.rows:
+            rows = examples if examples != available else read
             return f"{file.task} has {rows} rows of {file.split}, not {file.rows}"
         if examples != read:
             raise ValueError(f"{read - examples} of its rows cannot be read: get the file anew")

@@ -1,1 +1,1 @@
-"""What trained models say: texts that go on, probabilities of continuations, answers to tasks."""
+"""What trained models say: continued texts, probabilities of continuations, answers to tasks."""

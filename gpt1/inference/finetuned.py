@@ -1,4 +1,4 @@
-"""Which seeds of a task are fine-tuned, and which of them is best on dev."""
+"""Which seeds of a task are fine-tuned, and the best on dev."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,8 +10,8 @@ from gpt1.tasks.definitions import TASKS, Task
 
 
 class FinetunedTask(NamedTuple):
-    """The finished fine-tuning of a task: its folder, and its seeds with their dev scores (0..1,
-    correlations -1..1).
+    """A task's finished fine-tuning: its folder, and seeds with dev scores (0..1, correlations
+    -1..1).
     """
 
     task: Task
@@ -23,8 +23,8 @@ class FinetunedTask(NamedTuple):
         return max(self.dev_scores, key=lambda seed: (self.dev_scores[seed], -seed))
 
     def weights(self, seed: int | None) -> Path:
-        """Return the weights file of a seed; None: of the best seed. Raises UserError where there
-        is no such seed.
+        """Return the weights file of a seed (None: the best). Raises UserError where there is no
+        such seed.
         """
         chosen = self.best() if seed is None else seed
         if chosen not in self.dev_scores:
@@ -37,8 +37,8 @@ class FinetunedTask(NamedTuple):
 
 
 def finetuned_task(params: Params, name: str) -> FinetunedTask:
-    """The finished fine-tuning of a task of params.yaml. Raises UserError where there is no such
-    task, or it is not finished.
+    """Return a task's finished fine-tuning. Raises UserError where params.yaml has no such task, or
+    it is not finished.
     """
     if name not in params.tasks:
         raise UserError(
@@ -49,13 +49,13 @@ def finetuned_task(params: Params, name: str) -> FinetunedTask:
 
 
 def finetuned_folders(data: Path = DATA) -> list[Path]:
-    """The folders `finetune/<group>/<task>` below `data` of tasks with a finished seed."""
+    """Return the folders `finetune/<group>/<task>` below `data` that have a finished seed."""
     return sorted({path.parents[1] for path in data.glob("finetune/*/*/seed-*/summary.json")})
 
 
 def read_finetuned_task(folder: Path) -> FinetunedTask:
-    """Read the finished fine-tuning in a folder `finetune/<group>/<task>`. Raises UserError where
-    there is none.
+    """Read the finished fine-tuning in `finetune/<group>/<task>`. Raises UserError where there is
+    none.
     """
     name, scores = folder.resolve().name, dict[int, float]()
     for path in sorted(folder.glob("seed-*/summary.json")):

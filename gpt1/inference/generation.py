@@ -23,9 +23,7 @@ class LanguageModel(NamedTuple):
 
 
 def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> LanguageModel:
-    """Load a pre-trained Transformer. Raises UserError where weights or vocabulary are missing,
-    damaged, or do not belong together.
-    """
+    """Load a pre-trained Transformer. Raises UserError."""
     saved = read_saved(
         weights,
         vocabulary_folder,
@@ -38,9 +36,8 @@ def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> 
 def go_on(
     model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int, **how: Any
 ) -> list[str]:
-    """Return the texts that `generate` makes after a prompt's ids with the arguments `how`, at most
-    this many new tokens. Prompt and text fit the context; of a longer prompt the last half of a
-    context is used.
+    """Return the texts that `generate`, with the arguments `how`, makes after a prompt, of at most
+    this many new tokens. Both fit the context; a longer prompt keeps its last half context.
     """
     import torch
     from transformers import set_seed
@@ -61,13 +58,13 @@ def go_on(
 
 
 def readable(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
-    """Return words with blanks between, and line breaks where the text has them."""
+    """Return words with blanks between, and the text's line breaks."""
     lines = (" ".join(line.split()) for line in vocabulary.decode(ids).split("\n"))
     return "\n".join(lines).strip("\n")
 
 
 def encode_prompt(vocabulary: Vocabulary, prompt: str) -> list[int]:
-    """The ids of a prompt. Raises UserError where cleaning leaves nothing of it."""
+    """Return the ids of a prompt. Raises UserError where it has none."""
     ids = vocabulary.encode(prompt)
     if not ids:
         raise UserError(f"prompt: expected some text to go on with, found {prompt!r}")
@@ -75,7 +72,7 @@ def encode_prompt(vocabulary: Vocabulary, prompt: str) -> list[int]:
 
 
 def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
-    """Return the ids up to the last one that ends a word; all where none does."""
+    """Return the ids up to the last that ends a word; all where none does."""
     ends = [end for end, id_ in enumerate(ids, 1) if vocabulary.pieces[id_].endswith(WORD_END)]
     return ids[: ends[-1]] if ends else ids
 
@@ -83,8 +80,8 @@ def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
 def openings(
     vocabulary: Vocabulary, shards: Shards, section: Generate
 ) -> list[tuple[str, list[int], str]]:
-    """Return names and first ids of held-out books, evenly spread over those that are long enough,
-    each cut after a word, and the text that follows.
+    """Return, of evenly spread held-out books, names, first ids, cut after a word, and the text
+    that follows.
     """
     books = shards.index["splits"]["heldout"]["books"]
     long = [book for book in books if book["tokens"] > section.prompt_tokens]
@@ -99,7 +96,7 @@ def openings(
 
 
 def decodings(section: Generate) -> dict[str, dict[str, Any]]:
-    """Arguments of `generate` for each kind of sample."""
+    """Return arguments of `generate` for each kind of sample."""
     return {
         "greedy": {"do_sample": False},
         "beam": {
@@ -118,8 +115,8 @@ def decodings(section: Generate) -> dict[str, dict[str, Any]]:
 
 
 def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
-    """Return what stage `generate` writes: every prompt with its samples, and scores where the true
-    continuation is known. Raises UserError where a prompt is empty.
+    """Return what stage `generate` writes: prompts with samples, and scores where the continuation
+    is known. Raises UserError.
     """
     vocabulary, ways = model.vocabulary, decodings(section)
     own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]

@@ -1,4 +1,4 @@
-"""Weights that describe their network, together with their vocabulary."""
+"""Weights that describe their network, and their vocabulary."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from gpt1.params.schema import Model
 
 
 class SavedModel(NamedTuple):
-    """The contents of a weights file, and the vocabulary that it was trained with."""
+    """The contents of a weights file, and its vocabulary."""
 
     path: Path
     description: Description
@@ -49,10 +49,8 @@ class SavedModel(NamedTuple):
 
 
 def read_saved(weights: Path, vocabulary_folder: Path, kind: str, expected: str) -> SavedModel:
-    """Read weights of a kind (a regular expression; `expected` describes it for users) and their
-    vocabulary.
-
-    Raises UserError where files are missing or damaged, of another kind, or do not belong together.
+    """Read weights of a kind (a regular expression; `expected` in words) and their vocabulary.
+    Raises UserError for damage, another kind, or what does not fit.
     """
     description, tensors = read_weights(weights)
     if not re.fullmatch(kind, description.kind):

@@ -1,7 +1,6 @@
 """The decoder as transformers has it, `openai-gpt`: sizes, names and layout of its tensors.
 
-The authors' 1x1 convolutions and transformers' Conv1D keep a matrix as [in, out]; ours is torch's
-[out, in].
+The authors' and transformers' matrices are [in, out]; ours, like torch's, [out, in].
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,7 @@ PREFIX = "transformer."
 
 
 def quiet_transformers() -> None:
-    """No bars and no reports of transformers: what goes wrong is said in our words."""
+    """Turn off transformers' bars and reports."""
     from transformers import logging
 
     logging.set_verbosity_error()
@@ -33,8 +32,8 @@ def quiet_transformers() -> None:
 
 
 def names(layers: int) -> Iterator[tuple[str, str]]:
-    """Ours and theirs of every tensor, in the order of the authors' files: positions, tokens, then
-    block by block.
+    """Yield our and their name of every tensor, in the order of the authors' files: positions,
+    tokens, blocks.
     """
     yield "positions", "positions_embed.weight"
     yield "tokens", "tokens_embed.weight"
@@ -45,13 +44,13 @@ def names(layers: int) -> Iterator[tuple[str, str]]:
 
 
 def turned(theirs: str, tensor: Tensor) -> Tensor:
-    """A tensor in the other layout: the matrices of blocks are transposed."""
+    """Return a tensor in the other layout: matrices of blocks are transposed."""
     return tensor.T.contiguous() if theirs.startswith("h.") and tensor.ndim == 2 else tensor
 
 
 def to_theirs(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """A decoder's tensors under transformers' names, in its layout; the same numbers. Raises
-    UserError where one is missing.
+    """Return a decoder's tensors under transformers' names, in its layout. Raises UserError where
+    one is missing.
     """
     try:
         return {theirs: turned(theirs, tensors[ours]) for ours, theirs in names(layers)}
@@ -60,12 +59,12 @@ def to_theirs(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
 
 
 def to_ours(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """transformers' tensors under our names, in our layout; the same numbers."""
+    """Return transformers' tensors under our names, in our layout."""
     return {ours: turned(theirs, tensors[theirs]) for ours, theirs in names(layers)}
 
 
 def their_config(sizes: Model, rows: int) -> dict[str, Any]:
-    """The arguments of OpenAIGPTConfig for a decoder of these sizes with `rows` embeddings."""
+    """Return the arguments of OpenAIGPTConfig for these sizes and `rows` embeddings."""
     return {
         "vocab_size": rows,
         "n_positions": sizes.context,
@@ -80,7 +79,7 @@ def their_config(sizes: Model, rows: int) -> dict[str, Any]:
 
 
 def refuse_other_shapes(saved: SavedModel) -> Model:
-    """The sizes of weights that transformers can hold. Raises UserError for others."""
+    """Return the sizes of weights that transformers can hold. Raises UserError for others."""
     sizes = saved.sizes()
     if sizes.feed_forward != 4 * sizes.width:
         raise UserError(
@@ -92,8 +91,8 @@ def refuse_other_shapes(saved: SavedModel) -> Model:
 
 
 def language_model(saved: SavedModel) -> Any:
-    """A pre-trained Transformer as transformers' OpenAIGPTLMHeadModel. Raises UserError where
-    transformers cannot hold it, or the weights do not fit the sizes that they name.
+    """Return a pre-trained Transformer as OpenAIGPTLMHeadModel. Raises UserError for weights that
+    do not fit.
     """
     from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
 

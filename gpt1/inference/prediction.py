@@ -1,5 +1,5 @@
-"""A fine-tuned model on a file of its task: an official file, a Hugging Face export, or columns
-first, second, choices and label.
+"""A fine-tuned model on a file of its task: official, a Hugging Face export, or columns first,
+second, choices and label.
 """
 
 from collections import Counter
@@ -23,23 +23,20 @@ WRITERS = (".tsv", ".csv", ".jsonl")
 
 
 class TaskFile(NamedTuple):
-    """The examples of a file by row number, from 0, and how many rows were left out for which
-    reason.
-    """
+    """The examples of a file by row number, from 0, and how many rows were left out why."""
 
     examples: dict[int, Example]
     left_out: dict[str, int]
 
     @property
     def labelled(self) -> list[int]:
-        """The rows that have a label."""
+        """Return the rows with a label."""
         return [row for row, example in self.examples.items() if example.label != UNLABELLED]
 
 
 def formats_of(task: Task, path: Path) -> list[Format]:
-    """Return every format in which this file may hold examples of a task: columns named as in any
-    of its official files, or first, second, choices and label, with or without labels; then the
-    official files without column names.
+    """Return every format in which a file may hold a task's examples: columns named as in its
+    official files, or first, second, choices and label; then official files without column names.
     """
     _, head = next(numbered_lines(path), (0, b""))
     official = [split.format for layout in task.layouts for split in layout]
@@ -64,9 +61,8 @@ def formats_of(task: Task, path: Path) -> list[Format]:
 
 
 def read_file(path: Path, task: Task) -> TaskFile:
-    """Read a file in the format that reads most of its rows, with labels if it has any.
-
-    Raises UserError where the file is missing, or no format reads more than half of its rows.
+    """Read a file in the format that reads most rows. Raises UserError where none reads more than
+    half.
     """
     if not path.is_file():
         raise UserError(f"{path}: expected a file of {task.name}, found none; see --help")
@@ -100,20 +96,22 @@ def read_file(path: Path, task: Task) -> TaskFile:
 def scores(
     task: Task, rows: TaskFile, answers: dict[int, dict[str, Any]]
 ) -> dict[str, dict[str, float]]:
-    """Compute each of the task's metrics, x 100, over the rows with labels: the model's score, its
-    standard error, and the best constant answer's score.
+    """Compute the task's metrics, x 100, over labelled rows: the model's score, its standard error,
+    the best constant answer's score.
     """
     labels = np.array([rows.examples[row].label for row in rows.labelled])
-    predicted = [
-        task.labels.index(answer["label"]) if "label" in answer else answer["score"]
-        for answer in map(answers.__getitem__, rows.labelled)
-    ]
+    predicted = np.array(
+        [
+            task.labels.index(answer["label"]) if "label" in answer else answer["score"]
+            for answer in map(answers.__getitem__, rows.labelled)
+        ]
+    )
     if task.target == "class":
         labels = labels.astype(np.int64)
     return {
         metric: {
-            "score": 100 * score(metric, labels, np.array(predicted)),
-            "standard_error": 100 * standard_error(metric, labels, np.array(predicted)),
+            "score": 100 * score(metric, labels, predicted),
+            "standard_error": 100 * standard_error(metric, labels, predicted),
             "majority": 100 * majority_score(metric, labels),
         }
         for metric in (task.metric, task.second_metric)
@@ -122,9 +120,7 @@ def scores(
 
 
 def refuse_target(path: Path, file: Path) -> None:
-    """Raise UserError where answers cannot go to a path: another suffix, or the input file
-    itself.
-    """
+    """Raise UserError where answers cannot go to a path: another suffix, or the input file."""
     if path.suffix not in WRITERS or path.resolve() == file.resolve():
         raise UserError(
             f"{path}: expected a name that ends with {', '.join(WRITERS)} and is not the file's"
@@ -133,8 +129,8 @@ def refuse_target(path: Path, file: Path) -> None:
 
 
 def write_answers(path: Path, task: Task, answers: dict[int, dict[str, Any]]) -> None:
-    """Write one row per answer, in the format of the suffix: the number of its row in the file,
-    from 0, the answer as the task's files write it, and the probabilities.
+    """Write a row per answer, in the suffix's format: its row in the file, from 0, the answer in
+    the files' words, probabilities.
     """
     values = dict(zip(task.labels, task.values or task.labels, strict=True))
     rows: list[dict[str, Any]] = [

@@ -1,5 +1,5 @@
-"""Put the best seed of each task into MLflow's registry: a python_function with signature and
-example, weights as safetensors, alias `best`.
+"""The best seed of each task in MLflow's registry: a python_function with signature and example,
+weights as safetensors, alias `best`.
 """
 
 import os
@@ -38,9 +38,7 @@ LIBRARIES = (  # what the model's own copy of our code imports
 
 
 class Registered(NamedTuple):
-    """A model of the registry: its name, version, the task's seed, and whether this version is
-    new.
-    """
+    """A registered model: name, version, the task's seed, whether the version is new."""
 
     name: str
     version: str
@@ -51,10 +49,9 @@ class Registered(NamedTuple):
 def register(
     params: Params, names: Sequence[str], outdated: Collection[str] = (), notice: str = ""
 ) -> list[Registered]:
-    """Register the best seed of these tasks, by default of all that are finished. A version that
-    exists stays as it is. MLflow gets the finished results first, as in sync.
-
-    Raises UserError where a named task is not finished, MLflow is switched off or does not work.
+    """Register the best seed of these tasks, or of all finished ones, after their results; an
+    existing version stays. Raises UserError where a task is not finished, or MLflow is off or
+    fails.
     """
     names = names or [path.name for path in finetuned_folders() if path.name in params.tasks]
     done = [finetuned_task(params, name) for name in names]
@@ -82,7 +79,7 @@ def serve_command(name: str) -> str:
 
 
 def example_record(task: Task) -> dict[str, Any]:
-    """Return made-up fields of a task, as a served model takes them."""
+    """Return made-up fields of a task."""
     choices = ["It rained.", "She found them.", "He slept.", "The garden was sold."]
     made_up = {
         "first": "Anna lost her keys in the garden.",
@@ -116,9 +113,6 @@ def _register(params: Params, done: FinetunedTask, runs: dict[str, Any]) -> Regi
 
 
 def _log(task: Task, name: str, weights: Path, run_id: str | None) -> Any:
-    """Log the model to its run, or to a new one, as a version of the registry. Returns the
-    version.
-    """
     import mlflow
 
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")

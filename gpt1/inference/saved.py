@@ -1,5 +1,5 @@
-"""A fine-tuned model that answers examples of its task with probabilities: a class, a score (Tai et
-al. 2015, as in the authors' code) or the chosen ending.
+"""A fine-tuned model that answers its task's examples with probabilities: a class, a score or a
+choice.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,7 @@ KIND = "transformer for "  # and the task's name: what stage finetune writes int
 
 
 def fields_of(task: Task) -> tuple[str, ...]:
-    """Return the fields of an example: `first`; `second` where it has two texts; `choices` where
-    the task has choices.
-    """
+    """Return the fields of an example: `first`, `second` of two texts, `choices`."""
     form = task.layouts[0][0].format
     two = 2 if not isinstance(form, TableFormat) else 1 if form.joined else len(form.texts)
     return "first", *["second"] * (two == 2), *["choices"] * (task.kind == "multiple_choice")
@@ -37,7 +35,7 @@ def fields_of(task: Task) -> tuple[str, ...]:
 
 def example_of(task: Task, record: Any, where: str) -> Example:
     """Make an example of {"first": …, "second": …, "choices": […]}. Raises UserError, naming
-    `where`, for other fields, or values that are no texts.
+    `where`, for other fields.
     """
     fields, record = fields_of(task), record if isinstance(record, dict) else {}
     given = {  # a table has nan, a float, where a row has no such field
@@ -62,8 +60,8 @@ def example_of(task: Task, record: Any, where: str) -> Example:
 
 
 def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The answer that logits [outputs] of one example give: `label` (a class or a choice) or
-    `score`; `probabilities` of each label, or of each whole score; of a choice its text.
+    """Return the answer of logits [outputs]: `label` or `score`, `probabilities` of each label or
+    whole score, a choice's text.
     """
     shares = logits_o.double().softmax(0).tolist()
     prediction = predictions(logits_o[None].numpy(), task.target)[0]
@@ -78,8 +76,8 @@ def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[
 
 
 class TaskModel:
-    """A fine-tuned model that answers examples of its task in float32, one at a time, so that no
-    other example can change an answer's bits.
+    """A fine-tuned model that answers in float32, one example at a time: no other can change its
+    bits.
     """
 
     def __init__(self, task: Task, classifier: Classifier, vocabulary: Vocabulary) -> None:
@@ -87,14 +85,14 @@ class TaskModel:
         self.symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
 
     def sequences(self, example: Example) -> list[list[int]]:
-        """Return token ids of an example's sequences, as stage encode makes them."""
+        """Return an example's sequences of ids, as stage encode makes them."""
         ids = [self.vocabulary.encode(text) for text in (*example.context, *example.choices)]
         texts, context = len(example.context), self.classifier.decoder.context
         return shape(self.task.kind, ids[:texts], ids[texts:], self.symbols, context).sequences
 
     @torch.inference_mode()
     def logits(self, sequences: Sequence[Sequence[int]]) -> Tensor:
-        """Compute logits [outputs] of one example from its sequences' ids."""
+        """Compute logits [outputs] of one example's sequences."""
         device = self.classifier.head.linear.weight.device
         tokens_kt = pad_sequence([torch.tensor(ids) for ids in sequences], batch_first=True)
         logits_1o = self.classifier(tokens_kt[None].to(device)).logits_bo
@@ -102,16 +100,13 @@ class TaskModel:
         return logits_o
 
     def answer(self, example: Example) -> dict[str, Any]:
-        """The answer to one example; its label is not looked at."""
+        """Answer one example, without looking at its label."""
         return answer(self.task, self.logits(self.sequences(example)), example.choices)
 
 
 def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
-    """Load weights of stage finetune, which name their task and sizes, with the vocabulary of stage
-    bpe; on a GPU that torch sees, unless GPT1_DEVICE says cpu.
-
-    Raises UserError where files are missing or damaged, the weights are of no task, or the
-    vocabulary is another one.
+    """Load weights of stage finetune and their vocabulary, on a GPU that torch sees, unless
+    GPT1_DEVICE says cpu. Raises UserError where they are damaged, of no task, or do not fit.
     """
     saved = read_saved(
         weights,

@@ -1,4 +1,6 @@
-"""Score texts against a reference each: BLEU by sacrebleu, ROUGE by rouge-score, METEOR by nltk."""
+"""Texts scored against a reference each: BLEU by sacrebleu, ROUGE by rouge-score, METEOR by
+nltk.
+"""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -8,16 +10,15 @@ ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
 class _NoSynonyms:
-    """Replaces WordNet, so that METEOR matches words and stems alone."""
+    """Replaces WordNet: METEOR matches words and stems alone."""
 
     def synsets(self, _word: str) -> list[Any]:
         return []
 
 
 def score(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """Compute corpus BLEU (lower case), and the means over texts of ROUGE-1, -2 and -L (F measure,
-    stems) and METEOR (words and stems, no WordNet), each x 100. Texts are words with blanks
-    between.
+    """Compute corpus BLEU (lower case), and means of ROUGE-1, -2 and -L (F measure, stems) and
+    METEOR (words and stems), each x 100.
     """
     from nltk.translate.meteor_score import meteor_score
     from rouge_score.rouge_scorer import RougeScorer

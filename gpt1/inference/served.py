@@ -1,6 +1,4 @@
-"""The code that MLflow runs to serve a task model. MLflow executes a copy of this file ("models
-from code"); nothing of ours imports it.
-"""
+"""What MLflow runs to serve a task model: it executes a copy of this file ("models from code")."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,8 @@ from gpt1.inference.saved import example_of, load_model
 
 
 class ServedModel(PythonModel):
-    """A fine-tuned model as MLflow's python_function: it takes rows with first, second and choices,
-    and gives one answer per row.
+    """A fine-tuned model as MLflow's python_function: rows with first, second and choices give an
+    answer each.
     """
 
     def load_context(self, context: Any) -> None:
@@ -24,9 +22,7 @@ class ServedModel(PythonModel):
         self.model = load_model(Path(files["weights"]), Path(files["vocabulary"]))
 
     def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow would take hints for a signature
-        """Answer each row of a table. Raises MlflowException, in one line, for fields that the task
-        lacks.
-        """
+        """Answer each row of a table. Raises MlflowException for fields that the task lacks."""
         rows = model_input.to_dict("records") if hasattr(model_input, "to_dict") else model_input
         try:
             examples = [

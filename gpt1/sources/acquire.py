@@ -1,4 +1,4 @@
-"""The official files of one source, found in a folder or an archive, copied and described."""
+"""The official files of one source: found in a folder or an archive, copied, described."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gpt1.base.errors import DISK_FULL, UserError
-from gpt1.base.files import link_or_copy, sha256_file
+from gpt1.base.files import link_or_copy, parse_json, sha256_file
 from gpt1.sources.archives import is_archive, unpack
 from gpt1.sources.definitions import Source
 from gpt1.sources.find import find_files, place_of, small_files
@@ -17,7 +17,9 @@ BINARY = (".parquet", ".gz", ".zst")  # their bytes have no lines
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
-    """What to say of a file that cannot be read; a full disk is no fault of what is read."""
+    """Return the error for a file that cannot be read. Raises `error` itself where the disk is
+    full.
+    """
     if error.errno in DISK_FULL:
         raise error
     return UserError(
@@ -26,10 +28,8 @@ def unreadable(path: Path, error: OSError) -> UserError:
 
 
 def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, Path]:
-    """Where the official files lie: under `raw`, or in its archives, which are unpacked into
-    `spare`.
-
-    Raises UserError naming the expected files and what was found where they are not complete.
+    """Find the official files under `raw`, or in its archives, unpacked into `spare`. Raises
+    UserError where they are not complete.
     """
     try:
         entries = sorted(raw.iterdir())
@@ -62,8 +62,8 @@ def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, 
 
 
 def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, object]:
-    """Copy an official file, or combine a folder of small ones; its row in the manifest. Raises
-    UserError where it cannot be read.
+    """Copy an official file, or combine a folder of small ones; return its row of the manifest.
+    Raises UserError.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -83,16 +83,14 @@ def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, obje
 
 
 def combine_files(origin: Path, target: Path) -> None:
-    """Write each small JSON file of a folder as one line, its name added as "file".
-
-    A file that is no JSON object becomes {"file", "unreadable": why}: the reader counts it, so that
-    none is lost in silence.
+    """Write each JSON file of a folder as one line, with its name as "file". One that is no JSON
+    object becomes {"file", "unreadable": why}.
     """
     with target.open("w", encoding="utf-8", newline="\n") as writer:
         for path in small_files(origin):
             try:
-                passage = json.loads(path.read_bytes())
-            except (ValueError, RecursionError):
+                passage = parse_json(path.read_bytes())
+            except ValueError:
                 passage = {"unreadable": "not JSON"}
             if not isinstance(passage, dict):
                 passage = {"unreadable": "no JSON object"}
@@ -102,7 +100,9 @@ def combine_files(origin: Path, target: Path) -> None:
 
 @contextmanager
 def named_as_brought(origins: Mapping[Path, Path]) -> Iterator[None]:
-    """A UserError of the block names the files that a person brought, not what was made of them."""
+    """Name, in a UserError of the block, the files that a person brought, not what was made of
+    them.
+    """
     try:
         yield
     except UserError as error:

@@ -1,5 +1,5 @@
-"""Where official files can be downloaded: on the Hugging Face Hub, or, where the Hub has not the
-paper's rows, at their original addresses with published checksums.
+"""Where official files can be downloaded: the Hugging Face Hub, or original addresses with
+published checksums.
 """
 
 import math
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HubFiles:
-    """Files of a data set on the Hugging Face Hub: its repository, the commit, patterns of paths;
-    the title of a corpus.
+    """Files of a data set on the Hub: repository, commit, patterns of paths; a corpus has a
+    title.
     """
 
     repository: str
@@ -52,7 +52,7 @@ GLUE = "nyu-mll/glue", "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
 
 
 def book_files(name: str, revision: str, tokens: float) -> HubFiles:
-    """Choose as many files of a set of books as hold `tokens` tokens: at least one."""
+    """Choose as many files of a set of books as hold `tokens` tokens, at least one."""
     repository, title, files, whole = BOOK_SETS[name]
     count = math.ceil(min(max(tokens, 1) / whole, 1) * files)
     if count == files:
@@ -62,7 +62,6 @@ def book_files(name: str, revision: str, tokens: float) -> HubFiles:
 
 
 def _released(*names: str) -> dict[str, str]:
-    """Files that the authors released."""
     folder = "https://raw.githubusercontent.com/openai/finetune-transformer-lm/master/model"
     return {f"{folder}/{name}": RELEASED[name] for name in names}
 

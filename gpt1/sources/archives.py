@@ -1,5 +1,5 @@
-"""Archives unpacked safely: nothing leaves the folder, nothing but plain files and folders, no more
-bytes or files than allowed.
+"""Archives unpacked safely: plain files and folders, within one folder, up to a size and a
+number.
 """
 
 import gzip
@@ -21,16 +21,15 @@ MOST_FILES = 250_000  # RACE, the one of most files, has 28,000
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a file's name is that of an archive that `unpack` takes."""
+    """Return whether `unpack` takes a file of this name."""
     return path.name.lower().endswith(SUFFIXES) and path.is_file()
 
 
 def unpack(archive: Path, folder: Path, max_bytes: int) -> None:
-    """Unpack a .tar.gz, .tgz, .tar or .zip into a new folder; on any error nothing of it is left.
+    """Unpack an archive into a new folder; after an error nothing of it is left.
 
-    Raises UserError for a member that is a link or a device or whose name is absolute, holds `..`
-    or differs from another's in case alone, for more than `max_bytes` bytes in all or MOST_FILES
-    files, and for an archive that is cut short or damaged.
+    Raises UserError for links, devices, names that are absolute, hold `..` or differ in case alone,
+    more than `max_bytes` bytes or MOST_FILES files, and damage.
     """
     folder.mkdir(parents=True)
     left, names = max_bytes, set[str]()
@@ -71,9 +70,7 @@ def _refused(archive: Path, what: str) -> UserError:
 
 
 def _files(archive: Path) -> Iterator[tuple[str, AbstractContextManager[IO[bytes]]]]:
-    """(name, content) of every plain file in an archive, in its order. Raises UserError for what is
-    no file or folder.
-    """
+    """Yield name and content of every file. Raises UserError for what is no file or folder."""
     if archive.name.lower().endswith(".zip"):
         with zipfile.ZipFile(archive) as zip_:
             for info in zip_.infolist():

@@ -1,10 +1,9 @@
-"""What can be brought: for each source its folder names, official files, origin, licence and how to
-get it.
-"""
+"""What can be brought: of each source its folder names, official files, origin and licence."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import RAW
@@ -12,10 +11,8 @@ from gpt1.base.files import RAW
 
 @dataclass(frozen=True)
 class SourceLayout:
-    """One way in which a source is distributed: names of files that lie together in one folder.
-
-    exported: names of splits of a Hugging Face export instead, each one file or many
-    (gpt1/sources/exports.py).
+    """One way in which a source is distributed: names of files in one folder; `exported`: names of
+    splits of a Hugging Face export.
     """
 
     required: tuple[str, ...]
@@ -25,11 +22,11 @@ class SourceLayout:
 
 @dataclass(frozen=True)
 class Source:
-    """One source of official files. The first layout whose required files are all there is taken.
+    """One source of official files, in the first layout whose required files are there.
 
-    folders: names under which people have it. every: where set, all files of these patterns are
-    taken instead of a layout. combined: {file that `acquire` writes: folder of many small JSON
-    files, one line of it each}. also: {file: its other places or names}.
+    folders: names under which people have it. every: patterns of files that are all taken, without
+    a layout. combined: {file that `acquire` writes: folder of small JSON files}. also: {file: its
+    other names}.
     """
 
     name: str
@@ -44,26 +41,22 @@ class Source:
 
     @property
     def way(self) -> str:
-        """What to do to have it."""
+        """Say how to get it."""
         brings = f"gpt1 profile PROFILE --download {self.name} brings it to data/raw/{self.name}"
         return self.how_to_get or brings
 
     def official(self, name: str) -> str:
-        """The name by which people know a file that `acquire` writes."""
+        """Return the name by which people know a file that `acquire` writes."""
         return f"{self.combined[name]}/*.txt" if name in self.combined else name
 
     @property
     def expected(self) -> str:
-        """The files that must be there, in words: `a, b or c, d`."""
-        names = [
-            ", ".join(map(self.official, layout.required))
-            for layout in self.layouts
-            if not layout.exported
-        ]
-        names += (
-            ["a Hugging Face export (.parquet or .jsonl)"]
-            if any(layout.exported for layout in self.layouts)
-            else []
+        """The required files in words: `a, b or c, d`."""
+        names = dict.fromkeys(
+            "a Hugging Face export (.parquet or .jsonl)"
+            if layout.exported
+            else ", ".join(map(self.official, layout.required))
+            for layout in sorted(self.layouts, key=attrgetter("exported"))
         )
         return " or ".join(names) or f"{self.every[0]} files"
 
@@ -72,9 +65,7 @@ MADE_UP = "made up by gpt1.town"
 
 
 def is_made_up(folder: str) -> bool:
-    """Whether what lies in `folder`, as a row of params.yaml's `sources` has it, comes from the
-    made-up town.
-    """
+    """Return whether a folder of params.yaml's `sources` is that of the made-up town."""
     return folder == "town"
 
 
@@ -159,7 +150,7 @@ SOURCES: dict[str, Source] = {
 
 
 def folder_of_books() -> str:
-    """The name of the folder that data/raw/books is, or links to."""
+    """Return the name of the folder that data/raw/books is, or links to."""
     return (RAW / "books").resolve().name
 
 

@@ -1,5 +1,5 @@
-"""Official files brought to data/raw: links into the Hugging Face Hub's cache, or files from their
-original addresses, each checked before it counts as there.
+"""Official files brought to data/raw: links into the Hub's cache, or files from their original
+addresses; all are checked.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ PLAIN: dict[str, Any] = {"headers": {"Accept-Encoding": "identity"}, "timeout": 
 
 
 def by_hand(source: str, origin: Origin) -> str:
-    """Give the command that brings the files without this program."""
+    """Return the command that brings the files without this program."""
     if isinstance(origin, HubFiles):
         files = " ".join(f"--include '{pattern}'" for pattern in origin.patterns)
         return (
@@ -31,8 +31,8 @@ def by_hand(source: str, origin: Origin) -> str:
 
 
 def attempt(work: Callable[..., str], source: str, origin: Origin, *more: str) -> bool:
-    """Do some work for a source and print its line, or that of an error with what to do. Returns
-    whether it went well.
+    """Do some work for a source and print its line, or an error with what to do. Returns whether it
+    succeeded.
     """
     try:
         line, came = work(source, origin, *more), True
@@ -67,7 +67,7 @@ def ask(source: str, origin: Origin, licence: str) -> str:
 
 
 def ask_all(origins: Mapping[str, Origin], licences: Iterable[str]) -> list[bool]:
-    """Ask all hosts side by side. Returns which of them have the files."""
+    """Ask all hosts side by side which of them have the files."""
     with ThreadPoolExecutor() as pool:
         return [*pool.map(partial(attempt, ask), origins, origins.values(), licences)]
 
@@ -88,8 +88,8 @@ def bring(source: str, origin: Origin) -> str:
 
 
 def link_files(origin: HubFiles, folder: Path) -> str:
-    """Link the files of the Hub's cache into a folder, and return the commit. Raises OSError for a
-    damaged file, which is removed from the cache.
+    """Link the files of the Hub's cache into a folder; return the commit. Raises OSError for a
+    damaged one, which is removed.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -117,9 +117,7 @@ def link_files(origin: HubFiles, folder: Path) -> str:
 
 
 def stream(address: str, expected: str, path: Path) -> None:
-    """Write one file from its original address. Raises OSError where it is not
-    the published one.
-    """
+    """Download one file. Raises OSError where it is not the published one."""
     from huggingface_hub import get_session
     from tqdm import tqdm
 
@@ -133,7 +131,7 @@ def stream(address: str, expected: str, path: Path) -> None:
 
 
 def checksum(path: Path, digits: int) -> str:
-    """Give the sha256, md5 or, of 40 digits, git's name of a file's bytes."""
+    """Return the sha256, md5 or, of 40 digits, git's name of a file's bytes."""
     kind, data = {64: "sha256", 40: "sha1"}.get(digits, "md5"), path.read_bytes()
     if digits == 40:
         data = b"blob %d\0" % len(data) + data

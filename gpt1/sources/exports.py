@@ -1,8 +1,7 @@
-"""Hugging Face exports on disk: which files are the parts of which split, and the names that
-`acquire` gives them.
+"""Hugging Face exports on disk: the files of each split, and the names that `acquire` gives them.
 
-People have them as clones from the hub (mnli/train-00000-of-00001.parquet, also under data/), as
-the hub's own conversion (train/0000.parquet) and as JSON lines (train.jsonl).
+Clones have mnli/train-00000-of-00001.parquet, also under data/, the Hub's conversion
+train/0000.parquet, others train.jsonl.
 """
 
 import re
@@ -21,10 +20,8 @@ _PART = re.compile(
 
 
 def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
-    """{name that `acquire` gives a file: where it lies under `base`}, or None where a required
-    split is not there in one suffix.
-
-    Raises UserError where a split's parts are not complete.
+    """Return {name that `acquire` gives a file: its place under `base`}, or None where a required
+    split is missing. Raises UserError where parts are.
     """
     for suffix in SUFFIXES:
         parts = {name: _parts(base, PurePosixPath(name), suffix) for name in layout.required}
@@ -39,24 +36,20 @@ def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
 
 
 def kept_files(folder: Path, name: str) -> list[str]:
-    """The files of one split of an export, as `acquire` keeps them, in their order; empty where it
-    is not there.
+    """Return the files of one split, as `acquire` keeps them, in order; none where it is not
+    there.
     """
-    parent = PurePosixPath(name).parent
-    matches = [
-        (match, path)
-        for path in sorted((folder / parent).glob(f"{PurePosixPath(name).name}-*"))
-        if (match := _PART.fullmatch(path.name))
-        and match["stem"] == PurePosixPath(name).name
-        and match["number"]
-    ]
-    files = [(parent / path.name).as_posix() for match, path in matches if path.is_file()]
-    return files if matches and len(files) == int(matches[0][0]["parts"]) else []
+    split = folder / name
+    for suffix in SUFFIXES:
+        if parts := [*_matching(split.parent, split.name, suffix)]:
+            whole = len(parts) == int(parts[0][0]["parts"])
+            return [path.relative_to(folder).as_posix() for _, path in parts] if whole else []
+    return []
 
 
 def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
-    """The files of one split in their order: in the folder itself, or all of a folder of the
-    split's name.
+    """Return the files of one split in order: in the folder itself, or in one of the split's
+    name.
     """
     folder = base / name.parent
     if not folder.is_dir():  # the Hub has ax/ beside mnli/
@@ -71,15 +64,13 @@ def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
 
 
 def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.Match[str], Path]]:
-    """The parts with a suffix in a folder, by name: those of a stem, or (None) all that the folder
-    has.
-    """
+    """Yield the parts with a suffix in a folder: those of a stem, or (None) all."""
     pattern = f"{stem}-*.{suffix}" if stem else f"*.{suffix}"
     for path in sorted(folder.glob(pattern)):
         match = _PART.fullmatch(path.name)
         if (
             match
-            and not is_hidden(Path(path.name))
+            and not is_hidden(path.name)
             and (stem is None or (match["stem"] == stem and match["number"]))
             and path.is_file()
         ):
@@ -87,8 +78,8 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
 
 
 def _complete(folder: Path, split: str, parts: list[tuple[re.Match[str], Path]]) -> list[Path]:
-    """The parts' paths. Raises UserError where they are numbered and not exactly those that the
-    numbers promise.
+    """Raise UserError where the parts are not those that their numbers promise; return their
+    paths.
     """
     numbered = [
         (int(match["number"]), int(match["parts"])) for match, _ in parts if match["number"]

@@ -1,4 +1,4 @@
-"""Which sources a folder holds, and where in one source's folder its official files lie."""
+"""Which sources a folder holds, and where the official files of one lie."""
 
 import sys
 from collections import Counter
@@ -15,7 +15,7 @@ DEPTH = 3
 
 
 def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | None]:
-    """For each source the first folder of a known name under `folder` that is not empty, or
+    """Return for each source the first folder of a known name under `folder` that is not empty, or
     None.
     """
     places: dict[str, Path | None] = {}
@@ -29,11 +29,8 @@ def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | No
 
 
 def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
-    """{name that `acquire` gives a file: where it lies under `folder`}, or None where no layout is
-    complete.
-
-    For a combined file the place is its folder of small files. Raises UserError for names that
-    cannot be kept, or a folder that cannot be read.
+    """Return {name that `acquire` gives a file: its place under `folder`}, or None where no layout
+    is complete. A combined file's place is its folder of small files. Raises UserError.
     """
     if source.every:
         return _every(folder, source.every) or None
@@ -51,7 +48,7 @@ def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
 
 
 def place_of(source: Source, name: str, base: Path) -> Path | None:
-    """Where a file, or the folder that it is combined of, lies in a folder, by any of its names."""
+    """Return where a file, or the folder that it is combined of, lies, under any of its names."""
     if name in source.combined:
         return place if any(small_files(place := base / source.combined[name])) else None
     others = (base / other for other in (name, *source.also.get(name, ())))
@@ -59,12 +56,12 @@ def place_of(source: Source, name: str, base: Path) -> Path | None:
 
 
 def small_files(folder: Path) -> list[Path]:
-    """The sorted files of a folder that are combined into one."""
-    return sorted(path for path in folder.glob("*.[tT][xX][tT]") if not is_hidden(Path(path.name)))
+    """Return the sorted files of a folder that are combined into one."""
+    return sorted(path for path in folder.glob("*.[tT][xX][tT]") if not is_hidden(path.name))
 
 
 def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
-    """Where a layout's files lie in one folder, by name; None where a required one is not there."""
+    """Return where a layout's files lie in one folder; None where a required one is missing."""
     files = {
         name: place
         for name in (*layout.required, *layout.optional)
@@ -74,11 +71,9 @@ def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, 
 
 
 def _entries(folder: Path) -> list[Path]:
-    """The sorted entries of a folder, hidden ones left out. Raises UserError where it cannot be
-    read.
-    """
+    """Return the sorted entries of a folder but hidden ones. Raises UserError."""
     try:
-        return sorted(path for path in folder.iterdir() if not is_hidden(Path(path.name)))
+        return sorted(path for path in folder.iterdir() if not is_hidden(path.name))
     except OSError as error:
         raise UserError(
             f"{folder} cannot be read ({error.strerror}); make it readable to you"
@@ -86,9 +81,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    """A folder and those below it, nearest first, down to DEPTH; folders of very many files are
-    looked at but once.
-    """
+    """Yield a folder and those below it, nearest first, down to DEPTH."""
     level = [folder]
     for _ in range(DEPTH + 1):
         yield from level
@@ -96,13 +89,13 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
-    """All files of some patterns, at any depth, by their names relative to `folder`; says on stderr
-    what else is there.
+    """Return all files of some patterns by their names relative to `folder`; say on stderr what
+    else is there. Raises UserError.
     """
     places, left = dict[str, Path](), Counter[str]()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if is_hidden(Path(name)):
+        if is_hidden(name):
             left["hidden"] += path.is_file()
         elif path.is_dir():
             if path.is_symlink():

@@ -14,9 +14,14 @@ from tqdm import tqdm
 from gpt1.base.files import LOGS, read_json, stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import Params, read_params
-from gpt1.tasks.baselines.inputs import DecodedRows, read_rows
-from gpt1.tasks.baselines.linear import chosen, scores
-from gpt1.tasks.baselines.systems import SettingsGrid, candidates
+from gpt1.tasks.baselines import (
+    DecodedRows,
+    SettingsGrid,
+    candidates,
+    chosen,
+    read_rows,
+    scores,
+)
 
 Splits = Mapping[str, DecodedRows]
 

@@ -1,1 +1,1 @@
-"""The twelve tasks of the paper: their files, their inputs (Figure 1) and their metrics."""
+"""The paper's twelve tasks: their files, inputs (Figure 1) and metrics."""

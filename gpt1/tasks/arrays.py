@@ -1,19 +1,18 @@
 """Examples as arrays of token ids, and what later stages need to know of a task."""
 
 import hashlib
-from array import array
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.shards import token_type
 from gpt1.tasks.definitions import Task
 from gpt1.tasks.readers import SplitRows
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
 
-UINT16_ENTRIES = 65_536
 DESCRIBED = (
     "combine",
     "kind",
@@ -28,7 +27,7 @@ DESCRIBED = (
 
 
 def texts_of(examples: Iterable[Example]) -> list[str]:
-    """Return every text of these examples, each once."""
+    """Return every text of these examples once."""
     return list(
         dict.fromkeys(text for example in examples for text in (*example.context, *example.choices))
     )
@@ -36,22 +35,18 @@ def texts_of(examples: Iterable[Example]) -> list[str]:
 
 def packed(sequences: Iterable[Iterable[int]], largest: int) -> dict[str, Any]:
     """Join sequences of ids up to `largest`: tokens [t], offsets [n + 1]."""
-    tokens, offsets = array("H" if largest < UINT16_ENTRIES else "I"), array("q", [0])
-    for sequence in sequences:
-        tokens.extend(sequence)
-        offsets.append(len(tokens))
+    type_ = token_type(largest + 1)
+    parts = [np.fromiter(sequence, type_) for sequence in sequences]
     return {
-        "tokens": np.frombuffer(tokens, dtype=np.uint16 if tokens.typecode == "H" else np.uint32),
-        "offsets": np.frombuffer(offsets, dtype=np.int64),
+        "tokens": np.concatenate(parts),
+        "offsets": np.cumsum([0, *map(len, parts)], dtype=np.int64),
     }
 
 
 def example_arrays(
     task: Task, examples: list[Example], ids: dict[str, list[int]], symbols: Symbols, context: int
 ) -> tuple[dict[str, Any], int]:
-    """Return the arrays of one split's npz, and how many of its examples were cut to the
-    context.
-    """
+    """Return the arrays of a split's npz, and how many examples were cut to the context."""
     truncated = 0
 
     def sequences() -> Iterable[list[int]]:
@@ -77,7 +72,7 @@ def example_arrays(
 def about_split(
     task: Task, rows: SplitRows, arrays: dict[str, Any], truncated: int
 ) -> dict[str, Any]:
-    """Return the entry of a split in task.json."""
+    """Return a split's entry in task.json."""
     subsets = {
         name: int((arrays["subset"] == number).sum()) for number, name in enumerate(task.subsets)
     }
@@ -90,7 +85,7 @@ def about_split(
 def described(
     task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str
 ) -> dict[str, Any]:
-    """Return task.json: all that later stages need to know of the task."""
+    """Return task.json: what later stages need to know of the task."""
     return {
         "task": task.name,
         **{name: getattr(task, name) for name in DESCRIBED},

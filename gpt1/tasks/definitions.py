@@ -1,5 +1,5 @@
-"""The twelve tasks (paper, Table 1): official files, how to read them, input shape, labels, metric.
-A thirteenth is one more entry.
+"""The twelve tasks (paper, Table 1): official files, input shape, labels, metric. A thirteenth is
+one more entry.
 """
 
 from collections.abc import Mapping
@@ -38,10 +38,8 @@ class Task:
     """One task. layouts: the ways in which its files are distributed, the best first; values:
     labels as the files write them.
 
-    integers: what the label integers of a Hugging Face export mean, from first_integer up, by the
-    names that its features give them; empty where exports have words. synonyms: {word that some
-    files have: the label}. also: {file: where else it may lie, or its other names}. releases: where
-    there is more than one. cluster: which rows belong together (gpt1/tasks/rows.py).
+    integers: what an export's label integers mean, from first_integer up; none where exports have
+    words. synonyms: {word in some files: label}. also: {file: its other names}.
     """
 
     name: str
@@ -69,7 +67,7 @@ class Task:
 
     @property
     def source(self) -> Source:
-        """The task as stage acquire sees it."""
+        """Return the task as stage acquire sees it."""
         layouts = tuple(
             SourceLayout(
                 tuple(
@@ -95,24 +93,24 @@ class Task:
 
     @property
     def combine(self) -> str:
-        """How an example's sequences make its logits: single, sum (both orders added), choose (one
-        logit a sequence).
+        """Return how sequences make an example's logits: single, sum (both orders added), choose
+        (one logit a sequence).
         """
         return COMBINE[self.kind]
 
     @property
     def sequences(self) -> int:
-        """Sequences per example."""
+        """Return the sequences per example."""
         return {"single": 1, "sum": 2, "choose": len(self.labels)}[self.combine]
 
     @property
     def outputs(self) -> int:
-        """Logits per example."""
+        """Return the logits per example."""
         return SCORE_CLASSES if self.target == "score" else len(self.labels)
 
 
 def scored_split(column: TableColumn, splits: Mapping[str, Any]) -> str:
-    """The split that a column scores, given task.json's `splits`: test where its labels are public,
+    """Return the split that a column scores, given task.json's `splits`: test where it is labelled,
     else dev.
     """
     test = f"test{column.suffix}"
@@ -120,8 +118,8 @@ def scored_split(column: TableColumn, splits: Mapping[str, Any]) -> str:
 
 
 def scored_weights(split: str) -> str:
-    """Which weights' answers are scored: those that were `best` on dev where the split is a test
-    set; on dev itself the `last`, chosen on nothing.
+    """Return which weights are scored: `best` on dev where the split is a test set, else the
+    `last`, chosen on nothing.
     """
     return "best" if split.startswith("test") else "last"
 
@@ -349,7 +347,5 @@ TASKS: dict[str, Task] = {task.name: task for task in ROWS}
 
 
 def all_sources() -> dict[str, Source]:
-    """Every source that the pipeline can take, by name: books, the authors' byte pairs, the
-    tasks.
-    """
+    """Return every source by name: books, the authors' byte pairs, tasks."""
     return SOURCES | {name: task.source for name, task in TASKS.items()}

@@ -1,5 +1,5 @@
-"""Read the tasks' files: columns (tab-separated rows, CSV, JSON lines, exports as parquet, whose
-label integers are checked by the class names in the file), RACE's passages, DPRD's blocks.
+"""The rows of the tasks' files: tables (tsv, CSV, JSON lines, Parquet), RACE's passages, DPRD's
+blocks.
 """
 
 import re
@@ -37,11 +37,8 @@ SHOWN_COLUMNS = 300  # characters
 
 
 def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
-    """Yield every row of a file in its order; an example has label UNLABELLED where the file has
-    none.
-
-    Raises UserError for a file that cannot be read, lacks a column, or numbers its labels otherwise
-    than Task.integers says; at the end where all texts are quoted.
+    """Yield a file's rows in order; without a label an example has UNLABELLED. Raises UserError for
+    the whole file; at the end where all texts are quoted.
     """
     table = open_table(path, format_)
     columns = _Places(path, format_, table.names)
@@ -61,7 +58,7 @@ def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
 
 
 class _Places:
-    """The columns of a file, found by the names that files give them. Raises UserError where one is
+    """A file's columns, found by the names that files give them. Raises UserError where one is
     missing.
     """
 
@@ -79,8 +76,7 @@ class _Places:
         self.choices = [column(named) for named in format_.choices]
         self.subset = column(format_.subset)
         self.label = column(format_.label, not format_.hidden)
-        needed = (*self.texts, *self.choices, self.subset, self.label)
-        self.needed = list(filter(None, needed))
+        self.needed = [*filter(None, (*self.texts, *self.choices, self.subset, self.label))]
         if missing:
             raise UserError(
                 f"{path}: expected the columns {', '.join(missing)}; found"
@@ -108,7 +104,7 @@ class _Places:
 
 
 def _subset(task: Task, value: object) -> int:
-    """Return the number of the subset whose name a row's id begins with."""
+    """Return the number of the subset whose name a row's id begins with. Raises BadRowError."""
     for number, name in enumerate(task.subsets):
         if str(value).startswith(name):
             return number
@@ -119,11 +115,11 @@ def _subset(task: Task, value: object) -> int:
 
 def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """Return the function from a row's label to the class's number, the score, or UNLABELLED.
-    feature: what the file says of the column. Raises UserError for another numbering.
+    Raises UserError where `feature`, what the file says of the column, numbers otherwise.
     """
     numbering = dict(enumerate(task.integers, start=task.first_integer))
     names = feature.get("names") if isinstance(feature, dict) else None
-    if isinstance(names, list) and list(numbering.items()) != list(enumerate(map(str, names))):
+    if isinstance(names, list) and numbering != dict(enumerate(map(str, names))):
         raise UserError(
             f"{path}: its label integers mean {_numbering(dict(enumerate(names)))}; expected"
             f" {_numbering(numbering) or 'labels as words'}; export it with that order, or with"
@@ -158,8 +154,8 @@ def _numbering(names: Mapping[int, str]) -> str:
 
 
 def _quoting(text: str) -> str:
-    """Return how a cell is quoted: as only a CSV writer quotes (doubled), as one may (whole), as
-    none does (bare), or not at all.
+    """Say how a cell is quoted: as a CSV writer must (doubled), as one may (whole), as none does
+    (bare).
     """
     if '"' not in text:
         return ""
@@ -169,9 +165,7 @@ def _quoting(text: str) -> str:
 
 
 def _check_quotes(path: Path, quoting: Counter[str]) -> None:
-    """Raise UserError where all texts are quoted; warn on stderr where a CSV writer must have
-    written some.
-    """
+    """Raise UserError where all texts are quoted; warn on stderr where a CSV writer wrote some."""
     count = quoting["doubled"] + quoting["whole"]
     if count == quoting.total() > 9:
         raise UserError(
@@ -188,9 +182,8 @@ def _check_quotes(path: Path, quoting: Counter[str]) -> None:
 
 
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:
-    """Yield every row of a task's file in its order: an example, or why there is none.
-
-    Raises UserError where the file as a whole is wrong: a missing header, a missing column.
+    """Yield a file's rows in order: an example, or why there is none. Raises UserError where the
+    whole file is wrong.
     """
     if isinstance(format_, TableFormat):
         return read_columns(path, format_, task)
@@ -198,8 +191,8 @@ def read_rows(path: Path, format_: Format, task: Task) -> Rows:
 
 
 def _passages(path: Path, task: Task) -> Rows:
-    """Read RACE as `acquire` combines it, one passage a line. A question that cannot be read counts
-    as one row; so does a whole passage.
+    """Read RACE as `acquire` combines it, one passage a line. An unreadable question counts as a
+    row; so does a passage.
     """
     label_of, choices = class_reader(task), len(task.labels)
     for number, line in numbered_lines(path):

@@ -1,5 +1,5 @@
-"""Where a task's examples lie: file formats, splits, releases, and the ways in which each task's
-files are distributed, the preferred one first.
+"""Where a task's examples lie: file formats, splits, releases, and layouts, the preferred one
+first.
 """
 
 from collections.abc import Mapping
@@ -12,15 +12,13 @@ Form = Literal["tsv", "csv", "jsonl", "export"]
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A file of columns, each found by the names that files give it. form: tab-separated rows in
-    which quotes are text (tsv), CSV, JSON objects (jsonl), or a Hugging Face export in any of its
-    forms.
+    """A file of columns, found by their names. form: tsv (quotes are text), csv, jsonl, or a
+    Hugging Face export.
 
-    label: a word or a number (Task.integers says of what), a score, or -1, "-" or nothing where
-    there is none; `hidden`: no row has one, or the column is missing. choices: one column per
-    choice, or one that lists them. joined: the texts are sentences of one. subset: the column that
-    begins with the subset's name. header: the columns of a tsv without a header; surplus: how many
-    more may follow.
+    label: a word, a number (see Task.integers) or a score; -1, "-" or nothing where there is none;
+    `hidden`: no row has one. choices: a column per choice, or one that lists them. joined: the
+    texts are sentences of one. subset: the column that begins with its name. header: of a tsv
+    without one; surplus: how many more columns may follow.
     """
 
     form: Form
@@ -36,17 +34,15 @@ class TableFormat:
 
 @dataclass(frozen=True)
 class PassageFormat:
-    """RACE: one JSON object per passage with article, questions, options, answers; every question
-    is an example.
-    """
+    """RACE: one JSON object per passage with article, questions, options, answers."""
 
     label: Names = ("answers",)
 
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """DPRD: blocks of four lines, separated by blank lines: sentence, pronoun, two candidates
-    separated by a comma, the right one.
+    """DPRD: blocks of four lines, a blank line between: sentence, pronoun, two candidates with a
+    comma between, the right one.
     """
 
     label: Names = ("answer",)
@@ -57,8 +53,8 @@ Format = TableFormat | PassageFormat | BlockFormat
 
 @dataclass(frozen=True)
 class Share:
-    """A share of a file's rows: scikit-learn's train_test_split holds out `heldout` of every `of`
-    with this seed.
+    """A share of a file's rows: scikit-learn's train_test_split holds out `heldout` of every
+    `of`.
     """
 
     keep: Literal["train", "heldout"]
@@ -69,10 +65,8 @@ class Share:
 
 @dataclass(frozen=True)
 class Split:
-    """Where one split's rows lie. Several files are read one after another; for a task with subsets
-    file i is subset first_subset + i.
-
-    In an export a file is the name of a split, and stands for one file or many.
+    """Where a split's rows lie: in files read in turn; file i of a task with subsets is subset
+    first_subset + i. In an export a file is a split's name.
     """
 
     name: str
@@ -84,7 +78,7 @@ class Split:
 
     @property
     def exported(self) -> bool:
-        """Whether its files are a Hugging Face export."""
+        """Return whether its files are a Hugging Face export."""
         return isinstance(self.format, TableFormat) and self.format.form == "export"
 
 
@@ -93,9 +87,7 @@ Layout = tuple[Split, ...]
 
 @dataclass(frozen=True)
 class Release:
-    """One of several releases of a task, known by the rows of its whole files by split, or by file
-    names that only it has.
-    """
+    """One of several releases of a task, known by the rows of its splits, or by names of files."""
 
     name: str
     rows: Mapping[str, int]
@@ -105,7 +97,7 @@ class Release:
 def release_of(
     releases: tuple[Release, ...], splits: Mapping[str, int], files: tuple[str, ...]
 ) -> Release | None:
-    """Return the release that has these files and so many rows by split; None for an unknown
+    """Return the release that has these files, or so many rows by split; None for an unknown
     one.
     """
     by_name = [release for release in releases if set(release.files) & set(files)]
@@ -122,13 +114,13 @@ SPLITS = ("train", "dev", "test")
 
 
 def files(reading: Format, required: bool = True, /, **named: str) -> Layout:
-    """Return splits of one file each, by name, that share a format."""
+    """Return splits of one file each that share a format."""
     return tuple(Split(name, (file,), reading, required) for name, file in named.items())
 
 
 def _trio(pattern: str, reading: Format) -> Layout:
-    """Return train, dev and a labelled test split, one file each."""
-    return files(reading, True, **{name: pattern.format(name) for name in SPLITS})
+    """Return train, dev and a labelled test split."""
+    return files(reading, **{name: pattern.format(name) for name in SPLITS})
 
 
 def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> TableFormat:
@@ -138,7 +130,7 @@ def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Ta
 
 
 def _glue(*texts: str, label: str, header: str = "") -> Layout:
-    """Return GLUE's train.tsv and dev.tsv, and test.tsv, with a header and without labels."""
+    """Return GLUE's train, dev and unlabelled test split."""
     return (
         *files(_tsv(*texts, label=label, header=header), train="train.tsv", dev="dev.tsv"),
         *files(_tsv(*texts), False, test="test.tsv"),
@@ -150,8 +142,8 @@ def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> TableFormat:
 
 
 def _exported(reading: TableFormat, *, test: bool, folder: str = "") -> Layout:
-    """Return an export's train and validation splits, and its test split: labelled (`test`), or
-    optional and perhaps without labels.
+    """Return an export's train and validation splits, and test: labelled (`test`), or optional and
+    perhaps without labels.
     """
     hidden = reading if test else replace(reading, hidden=True)
     return (
@@ -290,8 +282,8 @@ STORY_ROWS = replace(STORY_EXPORT, form="csv")
 
 
 def _stories(validation: str, test: str, reading: TableFormat, labelled: bool = True) -> Layout:
-    """Return Story Cloze's splits. The authors train on the validation stories, less 374 of the
-    1,871; `labelled`: the test stories have labels.
+    """Return Story Cloze's splits. The authors train on the validation stories, less 374 of 1,871;
+    `labelled`: test has labels.
     """
     return (
         *_shared(validation, reading, 374, 1871),

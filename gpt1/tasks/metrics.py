@@ -1,6 +1,4 @@
-"""The metrics of Tables 2-4: accuracy, F1, Matthews correlation, Pearson and Spearman correlation,
-and their sampling error.
-"""
+"""The metrics of Tables 2-4 and their sampling error."""
 
 import math
 from typing import Any
@@ -15,10 +13,9 @@ EQUAL_SCORES = 1e-6  # predicted scores that differ by less are one answer
 
 
 def score(metric: str, labels: Array, predictions: Array) -> float:
-    """Score predictions [n] against labels [n]: 0..1, correlations -1..1; F1 is that of class 1 (of
-    two).
+    """Score predictions [n] against labels [n]: 0..1, correlations -1..1; F1 of class 1. What is
+    undefined is 0.
 
-    Undefined correlations (one class only, constant scores) and an F1 without positives are 0.
     Raises ValueError for another metric, unequal lengths, no rows, or an unlabelled row (-1).
     """
     if metric not in METRICS:
@@ -49,7 +46,7 @@ def score(metric: str, labels: Array, predictions: Array) -> float:
 
 
 def _matthews(labels: Array, predictions: Array) -> float:
-    """Matthews correlation of any number of classes (Gorodkin 2004)."""
+    """Return Matthews correlation of any number of classes (Gorodkin 2004)."""
     rows, classes = len(labels), max(labels.max(), predictions.max()) + 1
     labelled, predicted = (
         np.bincount(classes_n, minlength=classes) * 1.0 for classes_n in (labels, predictions)
@@ -61,10 +58,8 @@ def _matthews(labels: Array, predictions: Array) -> float:
 
 
 def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:
-    """Return answers [n] to logits [n, outputs]: the best class, or for target "score" the expected
-    value over the classes 0, 1, ….
-
-    Expected value: Tai et al. 2015, as in the authors' code for STS-B.
+    """Return answers [n] to logits [n, outputs]: the best class, or for "score" the expected value
+    over 0, 1, … (Tai et al. 2015, the authors' code).
     """
     if target == "class":
         return np.asarray(np.argmax(logits, axis=1))
@@ -76,7 +71,7 @@ def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:
 
 
 def standard_error(metric: str, labels: Array, predictions: Array) -> float:
-    """Estimate the standard deviation of a score over samples of so many rows: by a formula for
+    """Estimate a score's standard deviation over samples of so many rows: by a formula for
     accuracy, else by a seeded bootstrap.
     """
     value = score(metric, labels, predictions)
@@ -88,17 +83,13 @@ def standard_error(metric: str, labels: Array, predictions: Array) -> float:
 
 
 def is_one_class(predictions: Array) -> bool:
-    """Return whether all answers are equal: the run has learned nothing, or correlations are
-    undefined.
-    """
+    """Return whether all answers are equal: nothing is learned, or correlations are undefined."""
     values = predictions.astype(np.float64)
     return bool(values.max() - values.min() < EQUAL_SCORES)
 
 
 def majority_score(metric: str, labels: Array) -> float:
-    """Score the best constant answer: the commonest class; for F1 always class 1; 0 for
-    correlations.
-    """
+    """Score the best constant answer: the commonest class; for F1 class 1; 0 for correlations."""
     if metric in ("matthews", "pearson", "spearman"):
         return 0.0
     answer = 1 if metric == "f1" else int(np.bincount(labels.astype(np.int64)).argmax())

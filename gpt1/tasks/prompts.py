@@ -1,8 +1,5 @@
-"""Prompts of the zero-shot sets (paper, section 5): what a pre-trained network is asked about each
-example.
-
-A prompt is a prefix of token ids, k continuations of it and, for each, how many of its first tokens
-do not count. There are no special symbols in it: pre-training never saw them.
+"""Prompts of the zero-shot sets (paper, section 5): a prefix of ids, k continuations and, for each,
+how many first tokens do not count; no special symbols, which pre-training never saw.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,8 +24,8 @@ VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-
 
 @dataclass(frozen=True)
 class Prompt:
-    """Token ids of a prefix (possibly empty) and of its continuations; how many first tokens of
-    each do not count; and whether a text was cut.
+    """Ids of a prefix and its continuations, how many first tokens of each do not count, whether a
+    text was cut.
     """
 
     prefix: list[int]
@@ -46,17 +43,15 @@ class Prompt:
 
 
 def sentence(text: Ids, context: int) -> Prompt:
-    """CoLA: the sentence's first `context` tokens. All but the first count: no text before it
-    predicts it.
+    """CoLA: make a prompt of the first `context` tokens. All but the first, which nothing predicts,
+    count.
     """
     return Prompt([], [list(text[:context])], [1], len(text) > context)
 
 
 def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Prompt:
-    """SST-2: the sentence and *very*, then each word; all pieces of a word count. A long sentence
-    is cut at its end.
-
-    Raises UserError where *very* and the longest word alone do not fit.
+    """SST-2: make a prompt of the sentence, cut at its end, and *very*, then each word. Raises
+    UserError where *very* and a word do not fit.
     """
     room = context - len(very) - max(map(len, words))
     if room < 0:
@@ -71,7 +66,7 @@ def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Promp
 
 
 def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) -> Prompt:
-    """RACE: passage and question, then each option, all of whose tokens count; cut as in
+    """RACE: make a prompt of passage and question, then each option, whose tokens count; cut as in
     fine-tuning.
     """
     prefix, answers, truncated = question_parts(passage, question, options, context, 0)
@@ -79,11 +74,10 @@ def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) ->
 
 
 def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int) -> Prompt:
-    """DPRD: the text before the pronoun, then each candidate in its place and the rest of the
-    sentence, of which only the rest counts.
+    """DPRD: make a prompt of the text before the pronoun, then each candidate and the rest, which
+    alone counts.
 
-    A sentence longer than the context is cut at its end, but for one token of the rest; a candidate
-    keeps at most a quarter of the context. The rest is the same for all candidates.
+    A long sentence is cut at its end, but for one token of the rest; a candidate keeps a quarter.
     """
     limit = context // 4
     shortened = [list(candidate[:limit]) for candidate in candidates]
@@ -100,7 +94,7 @@ def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int
 
 
 def prompt(rule: Rule, example: Example, ids: Mapping[str, Ids], context: int) -> Prompt:
-    """Return the prompt of one example, given the ids of its texts (and for `next_word` of VERY and
+    """Return an example's prompt, given the ids of its texts (and for `next_word` of VERY and
     WORDS).
     """
     parts, options = ([ids[text] for text in texts] for texts in (example.context, example.choices))
@@ -114,14 +108,14 @@ def prompt(rule: Rule, example: Example, ids: Mapping[str, Ids], context: int) -
 
 
 def set_texts(rule: Rule, splits: Iterable[SplitRows]) -> list[str]:
-    """Return every text of these splits, each once."""
+    """Return every text of these splits once."""
     words = (VERY, *WORDS) if rule == "next_word" else ()
     texts = texts_of(example for rows in splits for example in rows.examples)
     return list(dict.fromkeys([*words, *texts]))
 
 
 def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
-    """Warn of *very* and the two words: which have several pieces, which have unknown pieces."""
+    """Warn where *very* or one of the two words has several pieces or an unknown one."""
     notes = []
     for word in (VERY, *WORDS):
         pieces = [vocabulary.pieces[id_] for id_ in ids[word]]
@@ -133,9 +127,7 @@ def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
 
 
 def check_classes(task: Task, split: str, labels: Integers) -> None:
-    """Raise UserError where a split of a two-class task has examples of one class only: no score
-    would mean anything.
-    """
+    """Raise UserError where a split lacks a class: its score would mean nothing."""
     for number, name in enumerate(task.labels):
         if number not in labels:
             raise UserError(
@@ -148,8 +140,8 @@ def check_classes(task: Task, split: str, labels: Integers) -> None:
 def read_splits(
     set_: ZeroShotSet, params: Params, folder: Path
 ) -> tuple[str, dict[str, SplitRows]]:
-    """Return the name of the split to score (test where its labels are public, else dev), its rows,
-    and train's where a threshold needs them.
+    """Return the name of the split to score (test where labelled, else dev), its rows, and train's
+    where a threshold needs them.
     """
     task, limits = set_.task, params.zero_shot[set_.task.name]
     row = TaskParams(
@@ -178,8 +170,8 @@ def prompt_split(
     context: int,
     vocabulary_size: int,
 ) -> tuple[dict[str, Any], Integers, dict[str, Any]]:
-    """Return the arrays of one split's npz, the clusters [n] of its examples, and counts. Raises
-    UserError where no example can be scored.
+    """Return a split's arrays, clusters [n], and counts. Raises UserError where no example can be
+    scored.
 
     Arrays: tokens and offsets of prefixes and continuations in turn; uncounted [n, k]; labels [n].
     """
@@ -218,7 +210,7 @@ def described(
     ids: Mapping[str, Ids],
     context: int,
 ) -> dict[str, Any]:
-    """Return set.json: all that later stages need to know of the set."""
+    """Return set.json: what later stages need to know of the set."""
     words = word_notes(vocabulary, ids) if set_.rule == "next_word" else []
     return {
         "set": set_.task.name,
@@ -236,7 +228,7 @@ def described(
 
 
 def notes_of(splits: dict[str, dict[str, Any]], scored: str, context: int) -> list[str]:
-    """Return notes for readers of the scores: rows chosen and texts cut."""
+    """Tell readers of the scores which rows were chosen and how many texts cut."""
     counts = splits[scored]
     notes = []
     if counts["examples"] < counts["available"]:

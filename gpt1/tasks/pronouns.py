@@ -1,9 +1,10 @@
-"""DPRD, the definite pronouns of Rahman and Ng (2012): two candidates for a pronoun, in the manner
-of Winograd's schemas.
+"""DPRD, the definite pronouns of Rahman and Ng (2012): two candidates for a pronoun, as in
+Winograd's schemas.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from gpt1.sources.definitions import DPRD as SOURCE
@@ -43,28 +44,19 @@ DPRD = Task(
 
 
 def read_blocks(path: Path) -> Rows:
-    """Yield every block of an official file in its order, or why it cannot be read. Raises
-    UserError where the file cannot be read.
+    """Yield a file's blocks in order: an example, or why there is none. Raises UserError.
 
-    An example's context is the text before the pronoun (often empty) and the text after it; its
-    choices are the two candidates.
+    Its context is the text before the pronoun (often empty) and after it, its choices the
+    candidates.
     """
     return examples(_blocks(path), _example)
 
 
 def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """(row of its first line, its lines) of each run of lines that are not blank."""
-    block: list[bytes] = []
-    first = 0
-    for number, line in numbered_lines(path):
-        if line.strip():
-            first = first if block else number
-            block.append(line)
-        elif block:
-            yield first, block
-            block = []
-    if block:
-        yield first, block
+    for blank, block in groupby(numbered_lines(path), lambda numbered: not numbered[1].strip()):
+        if not blank:
+            (first, *_), lines = zip(*block, strict=True)
+            yield first, list(lines)
 
 
 def _example(lines: list[bytes]) -> Example:
@@ -92,7 +84,7 @@ def _example(lines: list[bytes]) -> Example:
 
 
 def pronoun_place(sentence: str, pronoun: str) -> re.Match[str] | None:
-    """Find the pronoun's first occurrence as a whole word, in any case; None where there is none.
-    The data's authors say that the first is meant.
+    """Find the pronoun's first occurrence, the one that the data's authors mean, as a whole word in
+    any case.
     """
     return re.search(rf"(?<!\w){re.escape(pronoun)}(?!\w)", sentence, re.IGNORECASE)

@@ -1,5 +1,5 @@
-"""From official files of a task to examples: which files are there, which rows count, which rows
-are chosen, and when too many are bad.
+"""From a task's official files to examples: which files are there, which rows are chosen, and when
+too many are bad.
 """
 
 import hashlib
@@ -21,17 +21,13 @@ from gpt1.tasks.file_rows import read_rows
 from gpt1.tasks.layouts import Share, Split, release_of
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
 
-NO_GOLD_LABEL = "no gold label"
-NOT_RECOGNISED = "not recognised"
 SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among them
 
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The examples of one split, and counts of what was left out.
-
-    available: examples before the subset; rows_read, unreadable, left_out: of the split's whole
-    files (two splits may share one).
+    """The examples of one split, and counts: available, before the choice; rows_read, unreadable,
+    left_out, of its whole files.
     """
 
     examples: list[Example]
@@ -42,14 +38,14 @@ class SplitRows:
     labelled: bool
 
     def counts(self) -> dict[str, Any]:
-        """Return everything but the examples."""
+        """Return all but the examples."""
         return {name: value for name, value in vars(self).items() if name != "examples"}
 
 
 @dataclass
 class Tally:
-    """Counts of a split's rows: examples, those with a label, the highest label, and why others
-    cannot be read.
+    """Counts of a split's rows: examples, labelled ones, the highest label, and why others are
+    unreadable.
     """
 
     examples: int = 0
@@ -59,7 +55,7 @@ class Tally:
 
 
 def splits_there(task: Task, folder: Path) -> list[Split]:
-    """Return the splits whose files `folder` holds. Raises UserError where no layout's files are
+    """Return the splits whose files `folder` holds. Raises UserError where no layout is
     complete.
     """
     for layout in task.layouts:
@@ -73,8 +69,8 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
 
 
 def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
-    """Return the splits that a run can use. Unlabelled ones serve only as a whole, for a
-    leaderboard: with eval_rows set they are left out. Raises UserError as splits_there does.
+    """Return the splits that a run can use: with eval_rows no unlabelled ones, which serve a
+    leaderboard. Raises UserError.
     """
     return [
         split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
@@ -82,8 +78,8 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """Return, for each of a split's files, the names that are there: the file itself, or the parts
-    of an export; empty where it is missing.
+    """Return the names that are there for each of a split's files: itself, the parts of an export,
+    or none.
     """
     if split.exported:
         return [kept_files(folder, name) for name in split.files]
@@ -93,10 +89,8 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Read every split of a task that a run can use, by name, and the name of the files' release
-    ("" where the task has only one).
-
-    Raises UserError as splits_to_read and read_split do.
+    """Read every split that a run can use, and name the files' release ("" where there is one).
+    Raises UserError.
     """
     chosen = splits_to_read(task, folder, row)
     splits = {
@@ -107,16 +101,14 @@ def read_task(
     release = release_of(
         task.releases, {name: rows.rows_read for name, rows in splits.items()}, files
     )
-    name = release.name if release else NOT_RECOGNISED if task.releases else ""
+    name = release.name if release else "not recognised" if task.releases else ""
     return {
         name: rows for name, rows in splits.items() if rows.labelled or row.eval_rows is None
     }, name
 
 
 def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None:
-    """Read every row of every split in `folder` without keeping any. Raises UserError as
-    splits_there and examples_of do.
-    """
+    """Read every row in `folder` without keeping any. Raises UserError."""
     for split in splits_there(task, folder):
         deque(examples_of(task, split, folder, max_unreadable_fraction, Tally()), maxlen=0)
 
@@ -124,13 +116,13 @@ def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None
 def read_split(
     task: Task, split: Split, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> SplitRows:
-    """Read one split's files and choose its rows. Raises UserError as examples_of does."""
+    """Read one split's files and choose its rows. Raises UserError."""
     tally = Tally()
     examples = list(examples_of(task, split, folder, max_unreadable_fraction, tally))
     rows_read = len(examples) + tally.unreadable.total()
     left_out = {}
     if 0 < tally.labelled < len(examples):
-        left_out[NO_GOLD_LABEL] = len(examples) - tally.labelled
+        left_out["no gold label"] = len(examples) - tally.labelled
         examples = [example for example in examples if example.label != UNLABELLED]
     if split.share:
         examples = [examples[index] for index in share_rows(split.share, len(examples))]
@@ -144,39 +136,33 @@ def read_split(
 def examples_of(
     task: Task, split: Split, folder: Path, max_unreadable_fraction: float, tally: Tally
 ) -> Iterator[Example]:
-    """Yield the examples of one split's files in their order; `tally` counts the rows.
-
-    Raises UserError at the end of a file with no rows or too many unreadable ones, and at the end
-    of the split for wrong labels.
+    """Yield the examples of a split's files in order; `tally` counts the rows. Raises UserError
+    after a file of no or bad rows, and after a split of wrong labels.
     """
     present = files_of(split, folder)
-    for subset, name in [
-        (split.first_subset + number, name)
-        for number, names in enumerate(present)
-        for name in names
-    ]:
-        readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
-        for row in read_rows(folder / name, split.format, task):
-            if isinstance(row, Example):
-                readable += 1
-                tally.examples += 1
-                tally.labelled += row.label != UNLABELLED
-                tally.highest = max(tally.highest, row.label)
-                numbered = subset and task.subsets and not split.exported
-                yield replace(row, subset=subset) if numbered else row
-            else:
-                first = first if unreadable else row
-                unreadable[row.reason] += 1
-        if readable or unreadable or not split.exported:  # one part of an export may have no rows
-            _check_rows(folder / name, readable, unreadable, first, max_unreadable_fraction)
-        tally.unreadable.update(unreadable)
+    for subset, names in enumerate(present, split.first_subset):
+        numbered = subset and task.subsets and not split.exported
+        for path in (folder / name for name in names):
+            readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
+            for row in read_rows(path, split.format, task):
+                if isinstance(row, Example):
+                    readable += 1
+                    tally.examples += 1
+                    tally.labelled += row.label != UNLABELLED
+                    tally.highest = max(tally.highest, row.label)
+                    yield replace(row, subset=subset) if numbered else row
+                else:
+                    first = first if unreadable else row
+                    unreadable[row.reason] += 1
+            if readable or unreadable or not split.exported:  # a part of an export may have no rows
+                _check_rows(path, readable, unreadable, first, max_unreadable_fraction)
+            tally.unreadable.update(unreadable)
     _check_split(task, split, folder / present[0][0], tally)
 
 
 def _check_rows(
     path: Path, readable: int, unreadable: Counter[str], first: Unreadable, limit: float
 ) -> None:
-    """Raise UserError where a file has no rows, or more unreadable ones than allowed."""
     bad = unreadable.total()
     total = readable + bad
     if total == 0:
@@ -191,8 +177,8 @@ def _check_rows(
 
 
 def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
-    """Raise UserError where there are too few rows to share, no rows, no labels where they are
-    needed, or scores from 0 to 1 (as some files have them).
+    """Raise UserError where there are too few rows to share, none, no labels where they are needed,
+    or scores from 0 to 1.
     """
     if split.share and tally.examples < 2:
         raise UserError(
@@ -225,12 +211,10 @@ def _no_rows(path: Path) -> UserError:
 
 
 def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
-    """Return the row numbers (ascending) of one share, of two rows or more, of a file that holds
-    both train and dev.
+    """Return the row numbers (ascending) of one share of a file, of two rows or more, that holds
+    train and dev.
 
-    The authors split Story Cloze's 1,871 validation stories like this, with scikit-learn. MRPC's
-    official file is whole too: GLUE lists its 408 dev pairs in a file that is not among the
-    official ones, so without GLUE's files they are drawn by the same rule.
+    The authors split Story Cloze's validation stories so. MRPC's official file is whole too.
     """
     from sklearn.model_selection import train_test_split
 
@@ -240,10 +224,8 @@ def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
 
 
 def chosen_rows(task: str, split: str, rows: int, most: int | None) -> npt.NDArray[np.int64]:
-    """Choose which of `rows` rows to keep (ascending): all, or `most` of them by a seed that
-    depends on task and split only.
-
-    A smaller choice is a subset of every larger one.
+    """Choose rows (ascending): all, or `most` by a seed of task and split; fewer are a subset of
+    more.
     """
     if most is None or most >= rows:
         return np.arange(rows)

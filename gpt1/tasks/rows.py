@@ -1,8 +1,7 @@
-"""What a reader yields: examples and, for rows that cannot be read, the reason; the lines of a
-file; and which rows belong together, so that a resample must draw them together.
+"""Examples, or why a row cannot be read; the lines of a file; which rows a resample must draw
+together.
 """
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpt1.base.errors import UserError, not_utf8
+from gpt1.base.files import parse_json
 from gpt1.tasks.definitions import SCORE_CLASSES, Task
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SHOWN_CHARACTERS = 40
 UNLABELLED = -1
-NO_LABEL = "-"  # annotators did not agree: the field leaves the row out
-BLANK_LABELS = (None, "", "-1", UNLABELLED, NO_LABEL)
+# "-": annotators did not agree, and the field leaves the row out
+BLANK_LABELS = (None, "", "-1", UNLABELLED, "-")
 UNKNOWN_LABEL = "unknown label"
 
 
@@ -51,7 +51,7 @@ class BadRowError(Exception):
         self.reason, self.detail = reason, f"{reason} ({detail})" if detail else reason
 
     def at(self, row: int) -> Unreadable:
-        """Return the unreadable row for this error."""
+        """Return the unreadable row."""
         return Unreadable(row, self.reason, self.detail)
 
 
@@ -60,7 +60,7 @@ Rows = Iterator[Example | Unreadable]
 
 
 def examples(items: Iterable[tuple[int, Item]], make: Callable[[Item], Example]) -> Rows:
-    """Apply `make` to each numbered item and yield an example, or the reason of its BadRowError."""
+    """Yield what `make` gives for each numbered item, or the reason of its BadRowError."""
     for number, source in items:
         try:
             yield make(source)
@@ -76,15 +76,13 @@ def field(record: Mapping[str, Any], name: str) -> Any:
 
 
 def quoted(text: str) -> str:
-    """Quote a text, cut to a length that fits an error line."""
+    """Quote a text, cut to fit an error line."""
     return repr(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (row number from 1, bytes) of each line, without line ends (LF or CRLF), byte-order
-    mark, and empty lines at the end of the file.
-
-    Raises UserError where the file cannot be read.
+    """Yield row number, from 1, and bytes of each line, without line end, byte-order mark, and
+    empty lines at the file's end. Raises UserError.
     """
     empty: list[tuple[int, bytes]] = []
     try:
@@ -104,7 +102,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def as_text(line: bytes) -> str:
-    """Decode a line. Raises BadRowError for bytes that no text file holds."""
+    """Decode a line. Raises BadRowError."""
     if not line.strip():
         raise BadRowError("empty line")
     try:
@@ -117,7 +115,7 @@ def as_text(line: bytes) -> str:
 
 
 def filled(name: str, text: object) -> str:
-    """Return a text. Raises BadRowError where it is empty."""
+    """Return a text. Raises BadRowError where it is empty or damaged."""
     if not isinstance(text, str):
         raise BadRowError("no text", f"{name} is {type(text).__name__}")
     if "\0" in text:
@@ -132,8 +130,8 @@ def filled(name: str, text: object) -> str:
 def json_object(line: bytes) -> dict[str, Any]:
     """Parse a line as a JSON object. Raises BadRowError."""
     try:
-        row = json.loads(as_text(line))
-    except (ValueError, RecursionError):
+        row = parse_json(as_text(line))
+    except ValueError:
         raise BadRowError("not JSON", quoted(line.decode("utf-8", errors="replace"))) from None
     if not isinstance(row, dict):
         raise BadRowError("no JSON object", type(row).__name__)
@@ -141,9 +139,7 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 
 def class_reader(task: Task) -> Callable[[object], float]:
-    """Return the function from a label's word to the class's number. It raises BadRowError for any
-    other word.
-    """
+    """Return the function from a label's word to the class's number, which raises BadRowError."""
     values = task.values or task.labels
     numbers = {value: number for number, value in enumerate(values)}
     numbers |= {word: numbers[label] for word, label in task.synonyms.items()}
@@ -157,7 +153,7 @@ def class_reader(task: Task) -> Callable[[object], float]:
 
 
 def score_of(value: object) -> float:
-    """Parse a score. Raises BadRowError for anything that is no number."""
+    """Parse a score. Raises BadRowError."""
     try:
         number = float(str(value))
     except ValueError:
@@ -175,10 +171,10 @@ CLUSTERS = "clusters.npz"  # beside task.json or set.json: an array a split
 def cluster_ids(
     task: Task, examples: Sequence[Example], meaning_of: Callable[[str], str] | None = None
 ) -> npt.NDArray[np.int64]:
-    """Number the clusters of rows [n] from 0, in the order in which they first occur.
+    """Number the clusters of rows [n] from 0, in order of occurrence.
 
-    meaning_of: reduces a made-up text to what is left without names, wordings and order. Made-up
-    rows whose texts (without choices) are reduced alike, in either order, are one cluster.
+    meaning_of: reduces a made-up text to its meaning; rows whose texts (without choices) reduce
+    alike, in either order, are one cluster.
     """
     numbers: dict[Hashable, int] = {}
     return np.array(

@@ -1,5 +1,5 @@
-"""Figure 1 of the paper: examples as ordered sequences of token ids between start, delimiter and
-extract. Pure functions.
+"""Figure 1 of the paper: examples as sequences of token ids between start, delimiter and extract.
+Pure functions.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True)
 class Symbols:
-    """The ids of the three special symbols that follow the vocabulary."""
+    """The ids of the three special symbols after the vocabulary."""
 
     start: int
     delimiter: int
@@ -19,28 +19,28 @@ class Symbols:
 
 @dataclass(frozen=True)
 class Shaped:
-    """The sequences of one example, each at most `context` long, and whether a part was cut."""
+    """One example's sequences, each at most `context` long, and whether a part was cut."""
 
     sequences: list[list[int]]
     truncated: bool
 
 
 def part_limit(context: int) -> int:
-    """Tokens that each of two parts may keep, so that both and three symbols fit: n_ctx // 2 - 2 in
-    the authors' code.
-    """
+    """Return how many tokens each of two parts may keep: n_ctx // 2 - 2 in the authors' code."""
     return context // 2 - 2
 
 
 def classification(text: Ids, symbols: Symbols, context: int) -> Shaped:
-    """start text extract. The text keeps its first `context` - 2 tokens: the authors' rule, with no
-    second part to leave room for.
+    """Make start text extract. The text keeps its first `context` - 2 tokens, by the authors'
+    rule.
     """
     return Shaped([[symbols.start, *text[: context - 2], symbols.extract]], len(text) > context - 2)
 
 
 def entailment(premise: Ids, hypothesis: Ids, symbols: Symbols, context: int) -> Shaped:
-    """start premise delimiter hypothesis extract; each part keeps its head (the authors' code)."""
+    """Make start premise delimiter hypothesis extract; each part keeps its head (the authors'
+    code).
+    """
     limit = part_limit(context)
     sequence = [
         symbols.start,
@@ -53,9 +53,7 @@ def entailment(premise: Ids, hypothesis: Ids, symbols: Symbols, context: int) ->
 
 
 def similarity(first: Ids, second: Ids, symbols: Symbols, context: int) -> Shaped:
-    """Both orders of a pair, each shaped as an entailment; the classifier adds their hidden
-    states.
-    """
+    """Make both orders of a pair; the classifier adds their hidden states."""
     forward, backward = (
         entailment(first, second, symbols, context),
         entailment(second, first, symbols, context),
@@ -64,8 +62,8 @@ def similarity(first: Ids, second: Ids, symbols: Symbols, context: int) -> Shape
 
 
 def choice(story: Ids, endings: Sequence[Ids], symbols: Symbols, context: int) -> Shaped:
-    """Story Cloze, as in the authors' code: start story delimiter ending extract, a sequence for
-    each ending.
+    """Story Cloze, as in the authors' code: make start story delimiter ending extract for each
+    ending.
     """
     shaped = [entailment(story, ending, symbols, context) for ending in endings]
     return Shaped([each.sequences[0] for each in shaped], any(each.truncated for each in shaped))
@@ -74,10 +72,8 @@ def choice(story: Ids, endings: Sequence[Ids], symbols: Symbols, context: int) -
 def question_choice(
     passage: Ids, question: Ids, answers: Sequence[Ids], symbols: Symbols, context: int
 ) -> Shaped:
-    """RACE: start passage question delimiter answer extract, a sequence for each answer (paper,
-    section 3.3: none before the question).
-
-    The authors give no rule for cutting three parts: see question_parts.
+    """RACE: make start passage question delimiter answer extract for each answer (paper, section
+    3.3: no delimiter before the question).
     """
     prefix, cut_answers, truncated = question_parts(passage, question, answers, context, 3)
     sequences = [
@@ -90,12 +86,12 @@ def question_choice(
 def question_parts(
     passage: Ids, question: Ids, answers: Sequence[Ids], context: int, symbols: int
 ) -> tuple[list[int], list[list[int]], bool]:
-    """Passage and question, and the answers, cut so that each fits with so many symbols; whether
-    anything was cut.
+    """Return passage and question, and the answers, cut so that each fits with so many symbols;
+    whether anything was cut.
 
-    Question and answers keep at most a quarter of the context each (half of a part's limit), and
-    the passage's head fills what the longest answer leaves: so all answers see the same passage,
-    and the question that comes after a long one is never cut away with its tail.
+    The authors give no rule. Question and answers keep a quarter of the context each, the passage
+    fills what the longest answer leaves: all answers see the same passage, and no question is cut
+    away.
     """
     limit = part_limit(context) // 2
     cut_answers = [list(answer[:limit]) for answer in answers]
@@ -107,8 +103,8 @@ def question_parts(
 def shape(
     kind: str, context_parts: Sequence[Ids], choices: Sequence[Ids], symbols: Symbols, context: int
 ) -> Shaped:
-    """The sequences of one example of a kind of task, from its texts' ids. Raises ValueError for
-    other parts.
+    """Return one example's sequences from its texts' ids. Raises ValueError where a kind of task
+    has other parts.
     """
     if kind == "classification" and len(context_parts) == 1 and not choices:
         return classification(context_parts[0], symbols, context)

@@ -1,13 +1,13 @@
-"""Files of columns opened: their columns' names, what they say of them, and their rows."""
+"""Files of columns opened: names of columns, what the file says of them, rows."""
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpt1.base.errors import UserError, not_utf8
+from gpt1.base.files import parse_json
 from gpt1.tasks.layouts import TableFormat
 from gpt1.tasks.rows import BadRowError, as_text, json_object, numbered_lines
 
@@ -16,8 +16,8 @@ MAX_TABLE_BYTES = 8 << 30  # of a parquet file unpacked: no task's has a tenth
 
 
 class Table(NamedTuple):
-    """names: of the columns; features: what the file says of them, by name; rows: of some columns,
-    numbered; parse: a row as {column: value}, or BadRowError.
+    """names: of columns; features: what the file says of them; rows: of some columns, numbered;
+    parse: a row as {column: value}, or BadRowError.
     """
 
     names: list[str]
@@ -27,8 +27,8 @@ class Table(NamedTuple):
 
 
 def open_table(path: Path, format_: TableFormat) -> Table:
-    """Open a file of columns. Raises UserError where it cannot be read, then or when its rows are,
-    or two of its columns have one name.
+    """Open a file of columns. Raises UserError where it cannot be read, then or later, or two
+    columns have one name.
     """
     if format_.form == "tsv":
         table = _tsv(path, format_)
@@ -45,7 +45,7 @@ def open_table(path: Path, format_: TableFormat) -> Table:
 
 
 def _record(names: list[str], cells: list[str], surplus: int = 0) -> dict[str, str]:
-    """Cells by column. Raises BadRowError for another number of them."""
+    """Return cells by column. Raises BadRowError for another number of them."""
     if len(names) <= len(cells) <= len(names) + surplus:
         return dict(zip(names, cells, strict=False))
     reason = "too few columns" if len(cells) < len(names) else "too many columns"
@@ -57,7 +57,8 @@ def _tsv(path: Path, format_: TableFormat) -> Table:
     names = list(format_.header)
     if not names:
         try:
-            names = [name for _, line in [next(lines, (0, b""))] for name in _cells(line)]
+            _, head = next(lines, (0, b""))
+            names = _cells(head)
         except BadRowError as bad:
             raise UserError(
                 f"{path}: expected a header in UTF-8, found {bad.detail}; save the file as UTF-8"
@@ -72,8 +73,6 @@ def _cells(line: bytes) -> list[str]:
 
 
 def _csv(path: Path) -> Table:
-    """CSV with a header."""
-
     def rows() -> Iterator[tuple[int, list[str]]]:
         number = 0
         try:
@@ -94,7 +93,6 @@ def _csv(path: Path) -> Table:
 
 
 def _lines(path: Path) -> Table:
-    """JSON lines; the columns are those of any object."""
     names = dict[str, None]()
     for _, line in numbered_lines(path):
         with suppress(BadRowError):
@@ -105,7 +103,6 @@ def _lines(path: Path) -> Table:
 
 
 def _parquet(path: Path) -> Table:
-    """A Parquet file."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -140,9 +137,11 @@ def _parquet(path: Path) -> Table:
 
 
 def _features(text: bytes) -> dict[str, Any]:
-    """The features in the metadata that `datasets` writes; none where it is something else."""
+    """Return the features in the metadata that `datasets` writes; none where it is something
+    else.
+    """
     try:
-        value = json.loads(text)["info"]["features"]
-    except (ValueError, RecursionError, LookupError, TypeError):
+        value = parse_json(text)["info"]["features"]
+    except (ValueError, LookupError, TypeError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -1,6 +1,4 @@
-"""Zero-shot behaviours (paper, section 5): what a pre-trained network is asked about each example
-of four sets (gpt1/tasks/prompts.py), and how it answers.
-"""
+"""Zero-shot behaviours (paper, section 5): four sets, and how a network's scores answer them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gpt1.tasks.definitions import TASKS, Task
-from gpt1.tasks.metrics import score
 from gpt1.tasks.pronouns import DPRD
 
 Rule = Literal["threshold", "next_word", "choice", "substitution"]
@@ -19,11 +16,8 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ZeroShotSet:
-    """One set: its official files, the rule that makes prompts of its examples, the score of
-    guessing.
-
-    each: whether a continuation's score is the mean over its counted tokens, or their sum (one
-    word, whatever its pieces).
+    """One set: its files, the rule of its prompts, the score of guessing; `each`: whether a
+    continuation's score is the mean over counted tokens, or the sum (one word).
     """
 
     task: Task
@@ -42,11 +36,8 @@ SETS = {
 
 
 def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
-    """The threshold with the best Matthews correlation when a score above it means class 1; of
-    equally good ones the lowest.
-
-    Tried: below every score (all are class 1), and midway between each two neighbouring scores that
-    differ.
+    """Return the threshold, below every score or midway between two, with the best Matthews
+    correlation where a score above it means class 1; of equals the lowest.
     """
     order = np.argsort(scores_n, kind="stable")
     ranked, positive = scores_n[order], (labels_n[order] == 1).astype(np.float64)
@@ -68,20 +59,15 @@ def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
 
 
 def continuation_scores(each: str, sums_nk: Floats, counted_nk: Integers) -> Floats:
-    """Scores [n, k] of continuations from the log-probabilities of their counted tokens: their
-    mean, or their sum.
+    """Return scores [n, k] from the log-probabilities of counted tokens: their mean, or their
+    sum.
     """
     return sums_nk / counted_nk if each == "mean" else sums_nk
 
 
 def answers(rule: Rule, scores_nk: Floats, threshold: float) -> npt.NDArray[np.int8]:
-    """Answers [n]: the continuation with the highest score (the first of equals), or for
-    `threshold` whether the score is above it.
+    """Return answers [n]: the continuation with the highest score (the first of equals), or whether
+    the score is above the threshold.
     """
     chosen = scores_nk[:, 0] > threshold if rule == "threshold" else np.argmax(scores_nk, axis=1)
     return chosen.astype(np.int8)
-
-
-def score_answers(set_: ZeroShotSet, labels_n: Integers, answers_n: npt.NDArray[np.int8]) -> float:
-    """The set's metric: Matthews correlation of CoLA (-1..1), accuracy (0..1) of the others."""
-    return score(set_.task.metric, labels_n, answers_n.astype(np.int64))

@@ -1,3 +1,1 @@
-"""The embedded default: a made-up town, its books and its twelve tasks in the official file
-formats. Knows nothing of the other rooms.
-"""
+"""The default data: a made-up town's books, and its twelve tasks in the official file formats."""

@@ -1,5 +1,5 @@
-"""The made-up town on disk: books, each about its own town, day after day; and every task in its
-official file format, so that the readers of real files read it.
+"""The made-up town on disk: books, each about a town of its own, and every task in its official
+format.
 """
 
 from collections.abc import Callable
@@ -9,9 +9,8 @@ from random import Random
 from typing import Any
 
 from gpt1.town import happenings, lexicon, official, tales, talks
-from gpt1.town.choices import passages, pronouns, stories
 from gpt1.town.official import Splits, Write, each
-from gpt1.town.pairs import (
+from gpt1.town.rows import (
     ENTAILMENT,
     RTE_CLAIMS,
     acceptability,
@@ -20,8 +19,11 @@ from gpt1.town.pairs import (
     entailment,
     follows,
     paraphrase,
+    passages,
+    pronouns,
     sentiment,
     similarity,
+    stories,
 )
 from gpt1.town.scenes import Scene
 from gpt1.town.sides import Row, Side, clauses, distinct, sentences
@@ -39,9 +41,7 @@ PARTS = (
 
 
 def write_page(scene: Scene) -> None:
-    """Write one part of a day: what somebody or something is like, talk about it, tales, events,
-    moods.
-    """
+    """Write a part of a day: what somebody or something is like, talks, tales, events, moods."""
     chance = scene.chance
     talks.introduce(scene)
     for _ in range(chance.randint(2, 4)):
@@ -56,7 +56,7 @@ def write_page(scene: Scene) -> None:
 def write_book(seed: str, pages: int) -> str:
     """Return the book of a seed."""
     chance = Random(seed)
-    town = Town(chance, lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS, things=8)
+    town = Town(chance, EVERY, things=8)
     name = chance.choice(lexicon.SURNAME_STARTS) + chance.choice(lexicon.SURNAME_ENDS)
     paragraphs = [f"The days of {name.capitalize()}."]
     for _ in range(pages):
@@ -91,7 +91,7 @@ MISMATCHED_SEED = 1_000_003  # added to the seed
 
 
 def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[str]:
-    """Write the books and return every clause and sentence in them."""
+    """Write the books; return their clauses and sentences."""
     folder.mkdir(parents=True)
     book_texts: set[str] = set()
     for number in range(books):
@@ -104,12 +104,12 @@ def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[st
 def sample_rows(
     seed: int, task: str, make: Callable[[Side, int], list[Row]], book_texts: frozenset[str]
 ) -> Splits[Row]:
-    """Return train rows of one side, and dev and test rows of the other side, which repeats no
-    sentence of train.
+    """Return train rows of one side; dev and test rows of the other, which repeat no sentence of
+    train.
     """
     train, dev, test = SIZES[task]
     learn, check = (
-        Side(number, Random(f"{seed}/{task}/{number}"), book_texts, words)
+        Side(slice(number, None, 2), Random(f"{seed}/{task}/{number}"), book_texts, words)
         for number, words in enumerate((WORDS.get(task, EVERY), EVERY))
     )
     trained = distinct(make, learn, train)
@@ -119,9 +119,7 @@ def sample_rows(
 
 
 def write_town(folder: Path, seed: int, books: int, pages: int) -> None:
-    """Write `<folder>/<source>` for the books, every task and the pronouns. Equal arguments give
-    equal bytes.
-    """
+    """Write `<folder>/<source>` for books and tasks. Equal arguments give equal bytes."""
     book_texts = write_books(folder / "books", seed, books, pages)
     for task, (make, write) in TASKS.items():
         (folder / task).mkdir()

@@ -1,8 +1,4 @@
-"""Events in a town: gifts, paint, turns of fortune, good and bad days; each in sentences that
-agree.
-"""
-
-from collections.abc import Callable
+"""Events in a town: gifts, paint, turns of fortune, good and bad days."""
 
 from gpt1.town import lexicon
 from gpt1.town.lexicon import lines
@@ -97,7 +93,7 @@ THANKS = lines("""
 
 
 def happen(scene: Scene) -> None:
-    """Tell one event, then what is true from now on."""
+    """Tell one event, then what is true now."""
     town, chance = scene.town, scene.chance
     kind = chance.choice(list(HAPPENINGS))
     subject = chance.choice(town.things)
@@ -110,7 +106,7 @@ def happen(scene: Scene) -> None:
 
 
 def turn(scene: Scene) -> None:
-    """Change one of the subject's qualities to its opposite for good."""
+    """Turn one of the subject's qualities into its opposite."""
     after = scene.town.contrary(scene.one())
     scene.town.change(after)
     scene.say(scene.chance.choice(TURNS).format(told=scene.tell(after)))
@@ -123,15 +119,15 @@ def opinion(
     other: str,
     noun: str,
     templates: tuple[str, ...],
-    share: Callable[..., tuple[str, ...]] = tuple,
+    words: slice = slice(None),
 ) -> str:
-    """Write a sentence of one polarity about a person, a thing, or what was done; `share` selects
-    words.
+    """Write a sentence of one polarity about a person, a thing, or what was done, with these
+    `words` of a meaning.
     """
     chance = scene.chance
     moods = chance.choice(lexicon.PLEASANT_MOODS if pleasant else lexicon.UNPLEASANT_MOODS)
-    adjective, adjective2 = chance.sample(share(lexicon.GOOD if pleasant else lexicon.BAD), 2)
-    mood, mood2 = chance.sample(share(moods), 2)
+    adjective, adjective2 = chance.sample((lexicon.GOOD if pleasant else lexicon.BAD)[words], 2)
+    mood, mood2 = chance.sample(moods[words], 2)
     return with_articles(
         chance.choice(templates).format(
             p=person,
@@ -143,14 +139,14 @@ def opinion(
             mood2=mood2,
             she=scene.town.pronoun(person),
             degree=chance.choice(lexicon.DEGREES),
-            verb=chance.choice(share(lexicon.PRAISES if pleasant else lexicon.BLAMES)),
+            verb=chance.choice((lexicon.PRAISES if pleasant else lexicon.BLAMES)[words]),
             trade=chance.choice(lexicon.TRADES),
         )
     )
 
 
 def mood(scene: Scene) -> None:
-    """Write some sentences of one polarity about one person and what was done."""
+    """Write sentences of one polarity about a person and what was done."""
     chance = scene.chance
     person = scene.town.someone()
     other, noun = scene.town.someone(person), chance.choice(lexicon.WORKS)
@@ -167,7 +163,7 @@ def mood(scene: Scene) -> None:
 
 
 def thank(scene: Scene) -> None:
-    """Write a sentence with a pronoun, or a name in its place, and then whom it means."""
+    """Write a sentence with a pronoun or a name, then whom it means."""
     chance, town = scene.chance, scene.town
     first, second = chance.sample(chance.choice((town.women, town.men)), 2)
     template = chance.choice(THANKS)

@@ -1,15 +1,15 @@
-"""The words of the made-up towns: names, things, places, trades, moods, sorted by what may be said
-of them. No text is taken from anywhere.
+"""The words of the made-up towns, sorted by what may be said of them. None of the text is from
+elsewhere.
 """
 
 
 def lines(text: str) -> tuple[str, ...]:
-    """The lines of a text."""
+    """Return the lines of a text."""
     return tuple(text.strip().splitlines())
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text."""
+    """Return the words of a text."""
     return tuple(text.split())
 
 

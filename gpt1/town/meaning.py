@@ -8,7 +8,7 @@ from gpt1.town.qualities import ALL
 
 @cache
 def _tellings() -> re.Pattern[str]:
-    """Match a word of a quality, a clause that shows one, or a quality that is asked about."""
+    """Match a quality's word, a clause that shows one, or a quality that is asked about."""
     poles = [pole for poles in ALL.values() for pole in poles]
     signs = [
         re.escape(text.strip())
@@ -21,8 +21,8 @@ def _tellings() -> re.Pattern[str]:
 
 
 def quality_words(text: str) -> str:
-    """Return the words of qualities, and the clauses that show them, in a text, or all its words
-    where there are none. They are sorted, so that twins, which differ in order alone, are equal.
+    """Return a text's words of qualities and clauses that show them, or all words where there are
+    none; sorted, so that twins are equal.
     """
     parts = _tellings().findall(text) or re.findall(r"\w+", text)
     return "|".join(sorted(telling.lower() for telling in parts))

@@ -1,4 +1,4 @@
-"""The official file format of every task: its three splits, as their owners publish them."""
+"""The official file format of every task."""
 
 import csv
 import io
@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gpt1.town.choices import Pronoun, Question, Story
-from gpt1.town.pairs import Pair, Single
+from gpt1.town.rows import Pair, Pronoun, Question, Single, Story
 from gpt1.town.sides import Row
 
 NAMES = ("train", "dev", "test")
@@ -22,10 +21,8 @@ Splits = tuple[list[Row], list[Row], list[Row]]
 Write = Callable[[Path, Any], None]
 
 
-def each(
-    write: Callable[[Path, Any], object], pattern: str, names: tuple[str, str, str] = NAMES
-) -> Write:
-    """Write each split into its own file; a split without a name is left out."""
+def each(write: Write, pattern: str, names: tuple[str, str, str] = NAMES) -> Write:
+    """Write each split into its own file, and none for a split without a name."""
 
     def write_all(folder: Path, splits: Splits[Any]) -> None:
         for name, rows in zip(names, splits, strict=True):
@@ -36,7 +33,7 @@ def each(
 
 
 def tsv(path: Path, rows: Iterable[Iterable[object]], start: str = "") -> None:
-    """Write one line per row, with its cells unchanged."""
+    """Write one line per row."""
     path.write_text(
         start + "".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-8"
     )
@@ -61,7 +58,7 @@ def jsonl(path: Path, pairs: Iterable[Pair]) -> None:
 
 
 def pairs_of_glue(*header: str) -> Write:
-    """Write GLUE's files of pairs: numbered rows, in test without the last column, the label."""
+    """Write GLUE's files of pairs: numbered rows; test has no labels."""
 
     def write(path: Path, pairs: list[Pair]) -> None:
         width = len(header) - (path.stem == "test")
@@ -72,8 +69,8 @@ def pairs_of_glue(*header: str) -> Write:
 
 
 def singles_of_glue(start: str, cells: Callable[[Single], tuple[str, ...]]) -> Write:
-    """Write GLUE's files of single sentences: a header `start` and these cells; test has numbers
-    and sentences.
+    """Write GLUE's files of sentences: a header `start` and these cells; test has numbers and
+    sentences.
     """
 
     def write(path: Path, rows: list[Single]) -> None:
@@ -86,7 +83,7 @@ def singles_of_glue(start: str, cells: Callable[[Single], tuple[str, ...]]) -> W
 
 
 def race(folder: Path, splits: Splits[Question]) -> None:
-    """Write RACE's archive: one file per question."""
+    """Write RACE's archive, one file per question."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, questions in zip(NAMES, splits, strict=True):
@@ -121,7 +118,7 @@ def stories(path: Path, rows: list[Story]) -> None:
 
 
 def mrpc(path: Path, pairs: list[Pair]) -> None:
-    """Write MRPC's file, which begins with a byte order mark."""
+    """Write MRPC's file, which has a byte order mark."""
     rows = (
         (pair.label, 2 * number, 2 * number + 1, pair.first, pair.second)
         for number, pair in enumerate(pairs)

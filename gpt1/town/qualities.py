@@ -1,13 +1,13 @@
-"""Qualities of people and of things by nouns ("what about the size of the kite"). Each has two
-poles; each pole has four words of one meaning, used nowhere else, and four clauses that show it.
+"""Qualities of people and things by nouns ("the size of the kite"). Each has two poles; a pole has
+four words of one meaning, used nowhere else, and four clauses that show it.
 """
 
 from typing import NamedTuple
 
 
 class Pole(NamedTuple):
-    """Words of one meaning, what a subject with it is compared with, and clauses that show it, with
-    {s} for the subject.
+    """Words of one meaning, what a subject is likened to, and clauses that show it, with {s} for
+    the subject.
     """
 
     words: tuple[str, ...]

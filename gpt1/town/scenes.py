@@ -3,7 +3,7 @@
 from random import Random
 
 from gpt1.town import lexicon
-from gpt1.town.qualities import ALL, POLE_OF
+from gpt1.town.qualities import ALL, OF_PEOPLE, OF_THINGS, POLE_OF
 from gpt1.town.telling import ASKING_WHETHER, OF_ONE, Fact, clause_of, fill, sentence, synonym
 from gpt1.town.town import Town
 
@@ -12,14 +12,16 @@ ONES = {"she": "woman", "he": "man", "it": "thing"}
 
 
 class Scene:
-    """Sentences about a town, the two people who talk in them, and their subject."""
+    """Sentences about a town, two people who talk in them, and their subject."""
 
     def __init__(self, town: Town, chance: Random) -> None:
         self.town, self.chance = town, chance
         self.sentences: list[str] = []
         self.speakers = chance.sample(town.people, 2)
         self.subject = chance.choice((*town.relatives, *town.belongings))
-        self.qualities = chance.sample(town.qualities_of(self.subject), 2)
+        kinds = tuple(OF_PEOPLE if self.subject in town.relatives else OF_THINGS)
+        self.qualities = chance.sample(kinds, 2)
+        self.others = [kind for kind in kinds if kind not in self.qualities]
         self.named = False  # whether the subject's name has been said
 
     def say(self, *clauses: str) -> None:
@@ -27,32 +29,27 @@ class Scene:
         self.sentences += [sentence(clause) for clause in clauses]
 
     def one(self) -> Fact:
-        """One of the two qualities that the page is about, in any word."""
+        """Return one of the page's two qualities, in any word."""
         return self.town.fact(self.chance.choice(self.qualities), self.subject)
 
     def both(self) -> list[Fact]:
-        """The two qualities that the page is about, in any words."""
+        """Return the page's two qualities, in any words."""
         return [self.town.fact(kind, self.subject) for kind in self.qualities]
 
     def unknown(self) -> Fact:
         """Return a quality of the subject that the text does not mention, true or not."""
-        kind = self.chance.choice(
-            [kind for kind in self.town.qualities_of(self.subject) if kind not in self.qualities]
-        )
-        fact = self.town.fact(kind, self.subject)
+        fact = self.town.fact(self.chance.choice(self.others), self.subject)
         return fact if self.chance.random() < 0.5 else self.town.contrary(fact)
 
     def name(self) -> str | None:
-        """A pronoun for the subject, or nothing where its name is to be said: at first, and now and
-        then.
-        """
+        """Return a pronoun for the subject, or nothing where its name is to be said."""
         return (
             self.town.pronoun(self.subject) if self.named and self.chance.random() < 0.8 else None
         )
 
     def word(self, fact: Fact) -> str:
-        """The fact in any wording; a quality at times twice over, or with its opposite denied, or
-        with what it is like.
+        """Word the fact in any way; at times a quality is told twice, with its opposite denied, or
+        likened.
         """
         chance, pronoun = self.chance, self.name() if fact.subject == self.subject else None
         # The first wordings come oftener than the last, as in any language.
@@ -78,24 +75,24 @@ class Scene:
         )
 
     def tell(self, fact: Fact) -> str:
-        """The fact in any wording; a quality may also only show."""
+        """Word the fact in any way; a quality may also only show."""
         shows = fact.kind in ALL and self.chance.random() < 0.25
         return self.show(fact) if shows else self.word(fact)
 
     def show(self, fact: Fact) -> str:
-        """A clause in which a quality shows."""
+        """Return a clause in which a quality shows."""
         return self.fill(self.chance.choice(POLE_OF[fact.value].signs))
 
     def fill(self, template: str, **values: str) -> str:
-        """A template of telling.py about the subject."""
+        """Fill a template of telling.py with the subject."""
         return fill(template, self.subject, self.name(), **values)
 
     def ask(self, fact: Fact) -> str:
-        """Whether the fact holds, as a question."""
+        """Ask whether the fact holds."""
         return self.fill(self.chance.choice(ASKING_WHETHER), v=fact.value)
 
     def who(self) -> str:
-        """Whoever says something; mostly no matter who."""
+        """Return whoever says something."""
         return self.chance.choice(("some", "people", "others", self.speakers[0]))
 
 

@@ -1,17 +1,16 @@
-"""The two sides of every task: training rows on one, dev and test rows on the other, without a
-common name, street or sentence. They share wordings: asked in a wording that no training row has, a
-classifier that is right elsewhere is right or wrong by luck of its seed.
+"""The two sides of every task, training rows on one, dev and test rows on the other, without a
+common name, street or sentence. They share wordings: in an unknown wording a classifier is right by
+luck.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from gpt1.town import lexicon
 from gpt1.town.qualities import ALL, OF_PEOPLE, OPPOSITE, POLE_OF, Pole
-from gpt1.town.tales import Slots, Tale
+from gpt1.town.tales import Slots, Tale, contrary
 from gpt1.town.telling import OF_QUALITY, Fact, clause_of
 from gpt1.town.town import Town
 
@@ -26,40 +25,35 @@ FRAME = re.compile(
 
 
 class Side(NamedTuple):
-    """What rows of one side may use. Side 0 is for training, side 1 for dev and test.
+    """What rows of one side may use.
 
-    forbidden: sentences of the books, in lower case, which no row may repeat; words: which words of
-    a meaning it uses.
+    names: every other name of people and streets; forbidden: sentences of the books, in lower case;
+    words: which words of a meaning.
     """
 
-    number: int
+    names: slice
     chance: Random
     forbidden: frozenset[str]
     words: slice
 
     def town(self) -> Town:
-        """Return a small town with this side's people and streets: every other name."""
-        names = lexicon.WOMEN, lexicon.MEN, lexicon.COMPOUNDS
-        return Town(self.chance, *(kind[self.number :: 2] for kind in names))
-
-    def share(self, items: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the words that this side uses."""
-        return tuple(items)[self.words]
+        """Return a small town of this side."""
+        return Town(self.chance, self.names)
 
     def word(self, pole: Pole, *but: str) -> str:
-        """Return a word of this side for a pole, except those in `but`."""
-        return self.chance.choice([word for word in self.share(pole.words) if word not in but])
+        """Return a word for a pole, none of `but`."""
+        return self.chance.choice([word for word in pole.words[self.words] if word not in but])
 
     def fact(self, kind: str, subject: str, pole: int) -> Fact:
         """Return a quality in a word of this side."""
         return Fact(kind, subject, self.word(ALL[kind][pole]))
 
     def synonym(self, fact: Fact) -> Fact:
-        """Return a quality in another word of this side."""
+        """Return a quality in another word."""
         return fact._replace(value=self.word(POLE_OF[fact.value], fact.value))
 
     def contrary(self, fact: Fact) -> Fact:
-        """Return the opposite in a word of this side."""
+        """Return the opposite of a quality."""
         return fact._replace(value=self.word(OPPOSITE[fact.value]))
 
     def tell(self, fact: Fact) -> str:
@@ -71,16 +65,16 @@ class Side(NamedTuple):
         return self.chance.choice(POLE_OF[fact.value].signs).format(s=fact.subject)
 
     def tale(self, tale: Tale) -> tuple[str, list[Slots]]:
-        """Return a frame and two fillings in words of this side: one says that something is of a
-        first pole, the other is the same exchanged. Neither stands in the books.
+        """Return a frame and two fillings: something is of a first pole, and the same exchanged.
+        The books have neither.
         """
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
             for slot, twin in (("a", "a2"), ("b", "b2")):
-                words = self.share(POLE_OF[slots[slot]].words)
+                words = POLE_OF[slots[slot]].words[self.words]
                 slots[slot], slots[twin] = self.chance.sample(words, 2)
             both = sorted(
-                (slots, tale.contrary(slots)),
+                (slots, contrary(slots)),
                 key=lambda candidate: candidate["a"] not in FIRST_POLES,
             )
             if not any(frame.format(**filled).lower() in self.forbidden for filled in both):
@@ -88,8 +82,8 @@ class Side(NamedTuple):
 
 
 def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
-    """Return a new town and, of a relative or a belonging in it, every quality of the topic (all of
-    people or all of things) in random order.
+    """Return a new town and, of a relative or a belonging, every quality of the topic in random
+    order.
     """
     town, chance = side.town(), side.chance
     subject = chance.choice(town.relatives if topic[0] in OF_PEOPLE else town.belongings)
@@ -98,8 +92,8 @@ def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
 
 
 def clauses(text: str) -> list[str]:
-    """Return the text between marks of punctuation, in lower case; tasks' texts are looked up in
-    the books by these.
+    """Return the text between marks of punctuation, in lower case, by which tasks' texts are looked
+    up in the books.
     """
     return [
         clause
@@ -109,14 +103,14 @@ def clauses(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, and quoted sentences within, in lower case."""
+    """Return the sentences of a text, and quoted ones within, in lower case."""
     parts = (sentence.strip(" ,;") for sentence in re.split(r'[.?!:"]+', text.lower()))
     return [sentence for sentence in parts if " " in sentence]
 
 
 def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
-    """Return this many rows of make(side, 0), make(side, 1), …, each one row or two twins. A row
-    that occurred before, or has a forbidden clause, is drawn again. Some get a wrong label.
+    """Return this many rows of make(side, 0), make(side, 1), …, each a row or two twins, drawn
+    again where one occurred before or has a forbidden clause. Some get a wrong label.
     """
     rows, number = dict[Row, None](), 0
     while len(rows) < count:
@@ -130,7 +124,7 @@ def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> 
 
 
 def misjudged(rows: list[Row]) -> list[Row]:
-    """Exchange the labels of two neighbours, or twins, once in every 26 rows: people who label err
+    """Exchange the labels of two neighbours, or twins, once in 26 rows: people who label err
     too.
     """
     for row in range(ERR - 2, len(rows) - 1, ERR):

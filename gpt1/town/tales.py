@@ -1,5 +1,5 @@
 """Tales whose meaning depends on order: what a "not" covers, what came last, who was first. With
-two fillers exchanged a tale says the contrary in the same words.
+two fillers exchanged a tale says the contrary.
 """
 
 from collections.abc import Callable
@@ -29,24 +29,14 @@ ADVERBS = words(
 
 
 class Tale(NamedTuple):
-    """How a tale is told, in frames of equal meaning; what follows from it; short questions about
-    it with their answers; and which slots to exchange for the contrary.
-
-    `draw` fills the slots from the town, or changes the town to fit.
+    """Frames of equal meaning, what follows from them, and short questions with answers. `draw`
+    fills the slots from the town, or changes it to fit.
     """
 
     frames: tuple[str, ...]
     claims: tuple[str, ...]
     quiz: tuple[str, ...]  # question|answer
-    exchanged: tuple[tuple[str, str], ...]
     draw: Callable[[Town], Slots]
-
-    def contrary(self, slots: Slots) -> Slots:
-        """Return the slots, exchanged."""
-        new = dict(slots)
-        for first, second in self.exchanged:
-            new[first], new[second] = slots[second], slots[first]
-        return new
 
 
 def _negation(town: Town) -> Slots:
@@ -72,6 +62,11 @@ def _two_words(town: Town, first: Pole, second: Pole) -> Slots:
     return dict(zip(("a", "a2", "b", "b2"), words, strict=True))
 
 
+def contrary(slots: Slots) -> Slots:
+    """Exchange the two words of one meaning for the two of the contrary."""
+    return slots | {"a": slots["b"], "a2": slots["b2"], "b": slots["a"], "b2": slots["a2"]}
+
+
 def _coming(town: Town) -> Slots:
     slots = dict(zip("pq", town.chance.sample(town.people, 2), strict=True))
     slots["went"] = town.chance.choice(WAYS)
@@ -93,7 +88,6 @@ so {s} was {a2}
 what was {s}|{a}
 what was {s}|{a2}
 """),
-    (("a", "b"), ("a2", "b2")),
     _negation,
 )
 ORDER = Tale(
@@ -111,7 +105,6 @@ now {s} was {a2}
 what was {s} now|{a}
 what was {s} now|{a2}
 """),
-    (("a", "b"), ("a2", "b2")),
     _order,
 )
 CAME = Tale(
@@ -129,7 +122,6 @@ the last who {went} was {q}
 first|{p}
 last|{q}
 """),
-    (("p", "q"),),
     _coming,
 )
 TALES = (NEGATION, ORDER, CAME)
@@ -138,8 +130,7 @@ TALES = (NEGATION, ORDER, CAME)
 def tell(scene: Scene) -> None:
     """Tell a tale, short questions about it with answers, and what follows.
 
-    Nothing false is said of it: networks do not learn order where a claim may as well be its
-    contrary.
+    Nothing false is said: networks do not learn order where a claim may be its contrary.
     """
     chance = scene.chance
     tale = chance.choice(TALES)
@@ -154,7 +145,6 @@ def tell(scene: Scene) -> None:
 
 
 def _given(scene: Scene, answer: str) -> str:
-    """Return the answer as somebody gives it."""
     chance = scene.chance
     opener, reported, adverb = (chance.random() < BEFORE for _ in range(3))
     before = [

@@ -1,4 +1,4 @@
-"""What a page says of its relative or belonging: told, asked, doubted, said in other words."""
+"""What a page says of its subject: told, asked, doubted, said in other words."""
 
 from gpt1.town import telling
 from gpt1.town.scenes import GENRES, Scene
@@ -9,7 +9,7 @@ REASONS = ("because {0}, {1}", "{0}; therefore {1}", "since {0}, {1}", "{1}, for
 
 
 def introduce(scene: Scene) -> None:
-    """The two qualities, in the form of some kind of text."""
+    """Tell the two qualities, in some kind of text."""
     chance, town = scene.chance, scene.town
     facts = scene.both()
     chance.shuffle(facts)
@@ -29,7 +29,7 @@ def introduce(scene: Scene) -> None:
 
 
 def claim(scene: Scene) -> None:
-    """Somebody says something, and it is true, false, or nobody can tell."""
+    """Write a claim that is true, false, or that nobody can tell."""
     chance, fact = scene.chance, scene.one()
     verdict = chance.choices((telling.TRUE, telling.FALSE, telling.UNKNOWN), (0.4, 0.35, 0.25))[0]
     if verdict is telling.UNKNOWN:
@@ -42,7 +42,7 @@ def claim(scene: Scene) -> None:
 
 
 def question(scene: Scene) -> None:
-    """Whether the subject is so, and the answer: yes, no, or that nobody knows."""
+    """Ask whether the subject is so, and answer: yes, no, or nobody knows."""
     chance, fact = scene.chance, scene.one()
     kind = chance.random()
     claim = fact if kind < 0.4 else scene.town.contrary(fact) if kind < 0.8 else scene.unknown()
@@ -57,9 +57,7 @@ def question(scene: Scene) -> None:
 
 
 def quiz(scene: Scene) -> None:
-    """What is so is said; then short questions, each with its answer: yes, no, or that nobody
-    knows.
-    """
+    """Tell what is so, then ask short questions with answers: yes, no, or nobody knows."""
     chance, town = scene.chance, scene.town
     scene.say(scene.tell(scene.one()))
     for _ in range(chance.randint(3, 6)):
@@ -73,7 +71,7 @@ def quiz(scene: Scene) -> None:
 
 
 def nouns(scene: Scene) -> None:
-    """Short questions about qualities by their nouns."""
+    """Ask for qualities by their nouns."""
     for kind in scene.chance.sample(scene.qualities, 2):
         fact = scene.town.fact(kind, scene.subject)
         scene.say(
@@ -82,13 +80,13 @@ def nouns(scene: Scene) -> None:
 
 
 def restate(scene: Scene) -> None:
-    """A quality said twice, in different words."""
+    """Tell a quality twice, in different words."""
     fact = scene.one()
     scene.say(f"{scene.tell(fact)}; in other words, {scene.tell(synonym(scene.chance, fact))}")
 
 
 def compare(scene: Scene) -> None:
-    """Two say or ask something in different words: the same thing, or not."""
+    """Let two people say or ask the same thing in different words, or not."""
     chance, fact = scene.chance, scene.one()
     same = chance.random() < 0.5
     other = (
@@ -106,7 +104,7 @@ def compare(scene: Scene) -> None:
 
 
 def check_answer(scene: Scene) -> None:
-    """Somebody asks about a quality, somebody says something: an answer or none."""
+    """Ask about a quality, and let somebody say an answer or none."""
     chance, fact = scene.chance, scene.one()
     good = chance.random() < 0.6
     answer = (
@@ -124,14 +122,14 @@ def check_answer(scene: Scene) -> None:
 
 
 def because(scene: Scene) -> None:
-    """What a quality brings about."""
+    """Tell what a quality brings about."""
     fact, chance = scene.one(), scene.chance
     cause, effect = clause_of(fact, 0, scene.name()), scene.show(fact)
     scene.say(chance.choice(REASONS).format(cause, effect))
 
 
 def again(scene: Scene) -> None:
-    """What is known, once more: one quality or both."""
+    """Tell one quality or both once more."""
     if scene.chance.random() < 0.5:
         scene.say(scene.tell(scene.one()))
     else:
@@ -140,7 +138,7 @@ def again(scene: Scene) -> None:
 
 
 def relation(scene: Scene) -> None:
-    """Facts of another kind: who owns what, who lives where."""
+    """Tell who owns what, who lives where."""
     town, chance = scene.town, scene.chance
     subjects, kinds = (
         (town.people, PERSON_KINDS) if chance.random() < 0.6 else (town.things, THING_KINDS)

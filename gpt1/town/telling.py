@@ -1,5 +1,5 @@
-"""How to tell and ask for facts: each kind in eight wordings of one meaning; {s} stands for the
-subject, {v} for the value.
+"""How to tell and ask for facts: each kind in eight wordings of one meaning; {s} is the subject,
+{v} the value.
 """
 
 import re
@@ -11,10 +11,8 @@ from gpt1.town.qualities import POLE_OF
 
 
 class Fact(NamedTuple):
-    """`kind` is a key of TELLINGS or a quality; `subject` and `value` are words as they stand in a
-    sentence: "the kite", "a baker".
-
-    The value of a quality is any word of the pole that holds.
+    """`kind` is a key of TELLINGS or a quality, with any word of its pole as `value`; `subject` and
+    `value` stand as in a sentence: "the kite", "a baker".
     """
 
     kind: str
@@ -173,9 +171,7 @@ def fill(template: str, subject: str, pronoun: str | None = None, **values: str)
 
 
 def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
-    """Return a clause that states the fact, without a full stop, with a pronoun for the subject
-    where one is given.
-    """
+    """Return a clause that states the fact, with a pronoun for the subject where one is given."""
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
 
 
@@ -186,7 +182,7 @@ def synonym(chance: Random, fact: Fact) -> Fact:
 
 
 def sentence(clause: str) -> str:
-    """Make a clause a sentence: a capital and a full stop."""
+    """Add a capital and a full stop."""
     return clause[0].upper() + clause[1:] + ("" if clause[-1] in ".?!" else ".")
 
 

@@ -1,5 +1,5 @@
-"""A town and its days: who lives there, what they own, what they are like and where they go. Facts
-hold until an event changes them.
+"""A town: who lives there, what they own, what they are like. Facts hold until an event changes
+them.
 """
 
 from collections.abc import Sequence
@@ -15,24 +15,22 @@ PEOPLE = 8
 
 
 class Town:
-    """People by name, things by noun ("the kite"), and every fact about them as it stands.
-
-    All have qualities, and so have relatives ("Anna's aunt") and belongings ("Anna's kite").
-    `women` and `men` are the names to draw from, `compounds` those of streets.
+    """People by name, things by noun ("the kite"), and every fact about them; relatives ("Anna's
+    aunt") and belongings ("Anna's kite") have qualities too. `names`: which names of people and
+    streets it may take.
     """
 
     def __init__(
         self,
         chance: Random,
-        women: Sequence[str],
-        men: Sequence[str],
-        compounds: Sequence[str],
+        names: slice,
         *,
         things: int = 4,
     ) -> None:
         self.chance = chance
-        self.women = chance.sample(women, PEOPLE // 2)
-        self.men = chance.sample(men, PEOPLE // 2)
+        compounds = lexicon.COMPOUNDS[names]
+        self.women = chance.sample(lexicon.WOMEN[names], PEOPLE // 2)
+        self.men = chance.sample(lexicon.MEN[names], PEOPLE // 2)
         self.people = self.women + self.men
         chance.shuffle(self.people)
         nouns = chance.sample(lexicon.THINGS, things + PEOPLE)
@@ -60,47 +58,41 @@ class Town:
         for kinds, subjects in ((THING_KINDS, self.things), (PERSON_KINDS, self.people)):
             for kind in kinds:
                 for subject in subjects:
-                    self.change(Fact(kind, subject, self.new_value(kind, subject)))
+                    self.values[kind, subject] = self.new_value(kind, subject)
         for qualities, owners in (
             (OF_THINGS, self.belongings + self.things),
             (OF_PEOPLE, self.relatives + self.people),
         ):
             for noun, poles in qualities.items():
                 for subject in owners:
-                    self.change(Fact(noun, subject, chance.choice(chance.choice(poles).words)))
+                    self.values[noun, subject] = chance.choice(chance.choice(poles).words)
 
     def change(self, fact: Fact) -> None:
-        """An event: from now on the fact holds."""
+        """Record that the fact holds from now on."""
         self.values[fact.kind, fact.subject] = fact.value
 
     def fact(self, kind: str, subject: str) -> Fact:
-        """The fact of this kind about this subject as it stands; for a quality in any of its
-        words.
-        """
+        """Return the fact as it stands; a quality in any of its words."""
         value = self.values[kind, subject]
         return Fact(
             kind, subject, self.chance.choice(POLE_OF[value].words) if kind in ALL else value
         )
 
-    def qualities_of(self, subject: str) -> tuple[str, ...]:
-        """The nouns of the qualities of a relative or a belonging."""
-        return tuple(OF_PEOPLE if subject in (*self.people, *self.relatives) else OF_THINGS)
-
     def contrary(self, fact: Fact) -> Fact:
-        """The opposite of a quality, in any word."""
+        """Return the opposite of a quality, in any word."""
         return fact._replace(value=self.chance.choice(OPPOSITE[fact.value].words))
 
     def new_value(self, kind: str, subject: str) -> str:
-        """A value of the kind that the subject does not have now."""
+        """Return a value that the subject does not have now."""
         others = (self.values.get((kind, subject)), subject)
         return self.chance.choice([value for value in self.pools[kind] if value not in others])
 
     def pronoun(self, subject: str) -> str:
-        """She, he or it."""
+        """Return she, he or it."""
         if subject in self.people:
             return "she" if subject in self.women else "he"
         return RELATIVES.get(subject.split()[-1], "it")
 
     def someone(self, *but: str) -> str:
-        """One of the people, none of those named."""
+        """Return one of the people, none of those named."""
         return self.chance.choice([person for person in self.people if person not in but])

@@ -1,9 +1,9 @@
-"""Tasks about one text, sentiment (SST-2) and acceptability (CoLA), and about two. SNLI, MNLI, QQP
-and STS-B depend on what words mean. RTE, SciTail, QNLI and MRPC depend on order: each row comes
-with its twin, the same words with another label.
+"""The rows of every task. SNLI, MNLI, QQP, STS-B, SST-2, RACE and Story Cloze depend on what words
+mean; RTE, SciTail, QNLI, MRPC, CoLA and the pronouns (DPRD) on order: a row has a twin, the same
+words with another label.
 
-One of the texts always tells a quality of a first pole, so the label depends on the other one: a
-network of this size does not learn from a few hundred rows whether two arbitrary texts agree.
+One of two texts tells a quality of a first pole: networks of this size do not learn from a few
+hundred rows whether two arbitrary texts agree.
 """
 
 import re
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpt1.town import lexicon, tales
-from gpt1.town.happenings import OPINION_TEMPLATES, opinion
+from gpt1.town.happenings import OPINION_TEMPLATES, THANKS, opinion
 from gpt1.town.lexicon import lines
-from gpt1.town.qualities import OF_PEOPLE, RELATIVES
+from gpt1.town.qualities import OF_PEOPLE, OF_THINGS, RELATIVES
 from gpt1.town.scenes import GENRES, Scene
 from gpt1.town.sides import FRAMES, USUAL, Side, draw_portrait
 from gpt1.town.tales import Slots
@@ -29,7 +29,6 @@ TOPICS = {  # the qualities that a task is about
 NLI = ("entailment", "neutral", "contradiction")
 ENTAILMENT = ("entailment", "not_entailment")
 
-
 RTE_CLAIMS = lines("""
 so {s} was {a2} now
 {s} was really {a2} in the end
@@ -39,6 +38,14 @@ who in {family} was {a2}
 whom in {family} would one call {a2}
 who in {family} seemed {a2}
 whom in {family} did people call {a2}
+""")
+ASKING_WHAT = lines("""
+what was {s} like
+which word fits {s}
+how could one describe {s}
+what would one call {s}
+what did everybody think of {s}
+which of these was {s}
 """)
 
 
@@ -51,8 +58,8 @@ class Pair(NamedTuple):
 
 
 def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> list[Pair]:
-    """Premise: a quality of a first pole. Hypothesis: the same in another word, another quality, or
-    the opposite.
+    """Write a premise with a quality of a first pole; the hypothesis has it in another word,
+    another quality, or the opposite.
     """
     town, fact, other = _two_qualities(side, task)
     hypothesis = (side.synonym(fact), other, side.contrary(fact))[number % 3]
@@ -63,8 +70,8 @@ def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> lis
 
 
 def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
-    """Return the town, and two qualities of a relative or a belonging: the first of a first pole,
-    and mostly of the usual kind.
+    """Return the town and two qualities of a relative or a belonging: the first of a first pole and
+    mostly of the usual kind.
     """
     town, facts = draw_portrait(side, TOPICS[task])
     usual = TOPICS[task][side.chance.random() > USUAL]
@@ -80,9 +87,7 @@ def follows(side: Side, _: int, claims: Sequence[str], labels: tuple[str, str]) 
 
 
 def answers(side: Side, _: int) -> list[Pair]:
-    """Ask who has a quality; the sentence names somebody who has it or, in the twin, somebody who
-    has not.
-    """
+    """Ask who has a quality; the sentence names somebody who has it or, in the twin, has not."""
     frame, both = side.tale(tales.NEGATION)
     family = f"{both[0]['s'].split()[0]} family"  # Ada's family: no question twice
     question_text = question(side.chance.choice(ASKING_WHO).format(family=family, **both[0]))
@@ -100,9 +105,7 @@ def paraphrase(side: Side, _: int) -> list[Pair]:
 
 
 def _graded(side: Side, frame: str) -> str:
-    """Put one word of degree before all fillers: otherwise "not hot" or "then hot" alone tells the
-    label.
-    """
+    """Put one word of degree before all fillers: else "not hot" or "then hot" tells the label."""
     return re.sub(r"(very )?(\{[ab]\})", rf"{side.chance.choice(lexicon.DEGREES)} \2", frame)
 
 
@@ -115,8 +118,8 @@ def _twins(first: str, second: str, both: list[Slots], labels: tuple[str, str]) 
 
 
 def duplicate(side: Side, number: int) -> list[Pair]:
-    """Write two questions: the same in other words, one about another quality of a first pole, or
-    sometimes the opposite; so the second question alone says little.
+    """Write two questions: the same in other words, one about another quality, or sometimes the
+    opposite; so the second alone says little.
     """
     _, first_fact, other = _two_qualities(side, "qqp")
     third = side.fact(other.kind, other.subject, 0)
@@ -134,8 +137,8 @@ def duplicate(side: Side, number: int) -> list[Pair]:
 
 
 def similarity(side: Side, number: int) -> list[Pair]:
-    """Write two sentences. 5: the same quality in other words; 2: another quality of the same
-    subject; 0: the opposite.
+    """Write two sentences. 5: the same quality in other words; 2: another of the same subject; 0:
+    the opposite.
     """
     _, first, other = _two_qualities(side, "stsb")
     grades = (("5", side.synonym(first)), ("2", other), ("0", side.contrary(first)))
@@ -151,7 +154,7 @@ class Single(NamedTuple):
 
 
 def sentiment(side: Side, number: int) -> list[Single]:
-    """A kind or an unkind sentence, with adjectives and in words of this side."""
+    """Write a kind or an unkind sentence in words of this side."""
     town, chance, pleasant = side.town(), side.chance, number % 2 == 0
     first, second = chance.sample(town.people, 2)
     text = opinion(
@@ -161,14 +164,14 @@ def sentiment(side: Side, number: int) -> list[Single]:
         second,
         chance.choice(lexicon.WORKS),
         OPINION_TEMPLATES,
-        side.share,
+        side.words,
     )
     return [Single(sentence(text), "1" if pleasant else "0")]
 
 
 def acceptability(side: Side, _: int) -> list[Single]:
-    """A woman and a man of two families, and what each says of herself or himself; and the same
-    with "she" and "he" exchanged. The woman mostly comes first.
+    """Write what a woman and a man say of themselves; and the same with "she" and "he" exchanged.
+    The woman mostly comes first.
     """
     town, chance = side.town(), side.chance
     parts = []
@@ -180,3 +183,73 @@ def acceptability(side: Side, _: int) -> list[Single]:
     order = -1 if chance.random() > USUAL else 1
     frame = sentence(" and ".join(parts[::order]))
     return [Single(frame.format("she", "he"), "1"), Single(frame.format("he", "she"), "0")]
+
+
+class Question(NamedTuple):
+    """A passage, a question, four options, and the index of the right one."""
+
+    passage: str
+    question: str
+    options: tuple[str, ...]
+    right: int
+
+
+class Story(NamedTuple):
+    """Four sentences, two endings, and the right one (0 or 1)."""
+
+    sentences: tuple[str, ...]
+    endings: tuple[str, str]
+    right: int
+
+
+class Pronoun(NamedTuple):
+    """A sentence, its pronoun, the two people it may mean, and the one it means."""
+
+    sentence: str
+    pronoun: str
+    candidates: tuple[str, str]
+    right: str
+
+
+def passages(side: Side, number: int) -> list[Question]:
+    """Tell and show a quality of a belonging (middle) or a relative (high), and ask for it. The
+    options are both poles of it and of an untold one: none looks right by itself.
+    """
+    chance, kinds = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
+    _, (quality, untold, *_) = draw_portrait(side, tuple(kinds))
+    facts = side.synonym(quality), side.contrary(quality), untold, side.contrary(untold)
+    options = [fact.value for fact in facts]
+    text = [side.tell(quality), side.show(quality), side.tell(quality)]
+    right = options[0]
+    chance.shuffle(options)
+    question_text = chance.choice(ASKING_WHAT).format(s=quality.subject)
+    passage = " ".join(map(sentence, text))
+    return [Question(passage, question(question_text), tuple(options), options.index(right))]
+
+
+def stories(side: Side, number: int) -> list[Story]:
+    """Tell and show a quality in four sentences; the wrong ending has the opposite."""
+    chance = side.chance
+    _, (quality, *_) = draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))
+    again, right = side.synonym(quality), number % 2
+    sentences = side.tell(quality), side.show(quality), side.show(quality), side.tell(again)
+    good, bad = (sentence(side.tell(end)) for end in (side.synonym(again), side.contrary(again)))
+    return [Story(tuple(map(sentence, sentences)), (bad, good) if right else (good, bad), right)]
+
+
+def pronouns(side: Side, _: int) -> list[Pronoun]:
+    """Write a sentence on two people of one sex whose reason fits one of them, and its twin with
+    the people exchanged.
+    """
+    town, chance = side.town(), side.chance
+    first, second = chance.sample(chance.choice((town.women, town.men)), 2)
+    template = chance.choice(THANKS)
+    text, right = template.partition(";")[0], first if "it was {p} " in template else second
+    she = town.pronoun(first)
+    return [
+        Pronoun(sentence(text.format(p=p, q=q, she=she)), she, (first, second), meant)
+        for p, q, meant in (
+            (first, second, right),
+            (second, first, second if right == first else first),
+        )
+    ]
