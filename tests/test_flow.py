@@ -241,7 +241,8 @@ def test_a_pre_training_takes_gpus_that_its_batch_can_be_shared_among(
 @pytest.mark.slow
 @pytest.mark.server
 def test_each_stage_runs_once_after_its_needs_and_then_nothing_starts_a_server(graph, server):
-    said = graph.run()
+    said = graph.run(PREFECT_API_URL="http://127.0.0.1:9/api")
+    assert "no Prefect server answers at http://127.0.0.1:9/api" in said, "so it starts its own"
     assert sorted(graph.journal()) == NAMES
     assert graph.journal()[0] == "first"
     assert graph.journal().index("work-a") < graph.journal().index("table2")
@@ -362,14 +363,6 @@ def test_a_second_run_is_refused_and_a_dvc_at_work_is_waited_for(served):
     assert run.wait(100) == 0
     assert by_hand.wait(100) == 0
     assert sorted(served.journal()) == ["first", "work-a"]
-
-
-@pytest.mark.slow
-@pytest.mark.server
-def test_a_run_needs_no_server_that_the_settings_name(graph):
-    said = graph.run("first", PREFECT_API_URL="http://127.0.0.1:9/api")
-    assert "no Prefect server answers at http://127.0.0.1:9/api" in said
-    assert graph.journal() == ["first"]
 
 
 @contextmanager
