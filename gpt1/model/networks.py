@@ -39,7 +39,7 @@ def describe(
 
 
 def make_network(name: str, params: Params, rows: int, generator: torch.Generator) -> Network:
-    """Build a network of this run's sizes with `rows` token embeddings and fresh random weights."""
+    """Build a network of this run's sizes with `rows` token embeddings and random weights."""
     return (
         Decoder(params.model, rows, generator)
         if name == "transformer"

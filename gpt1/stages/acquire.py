@@ -1,6 +1,5 @@
-"""`acquire`: copy the official files of one source from `data/raw/<source>` to data/acquire, and
-nothing else, with a manifest. A task's files are read once, so that what `encode` could not read is
-found here.
+"""`acquire`: copy the official files of one source from `data/raw/<source>` to data/acquire, with a
+manifest. A task's files are read once, to find early what `encode` cannot read.
 """
 
 import shutil
