@@ -48,8 +48,8 @@ class Lanes:
 
     def fill(self, ready: Mapping[str, bool]) -> dict[str, dict[str, str]]:
         """Return the environments of the ready stages that start now, the most urgent first.
-        `ready` says whether each runs a network. Once one of these finds no GPU, no other takes
-        any: a pre-training needs several and would wait for all others.
+        `ready`: whether each runs a network. Once one of these finds no GPU, no other takes any: a
+        pre-training, which needs several, would wait for all.
         """
         places, waiting = dict[str, dict[str, str]](), False
         for name, runs_network in ready.items():
@@ -81,8 +81,8 @@ class Lanes:
 
 
 def memory_bytes() -> float:
-    """Return the memory of this machine or container, not what is free now: the number of threads
-    follows from it, and rounding from that.
+    """Return the memory of this machine or container, not what is free now: threads follow from it,
+    and rounding from threads.
     """
     import psutil
 

@@ -1,6 +1,6 @@
 """This folder's name on Prefect's pages, and a Prefect plug-in that prefect.toml switches on. It
-leads `prefect deployment` and `prefect flow-run` in this folder to the server of `make serve`,
-unless another is set, and reproduce-table2 to this folder's deployment.
+leads `prefect deployment` and `prefect flow-run` to the server of this folder's `make serve`,
+unless another is set, and reproduce-table2 to its deployment.
 """
 
 import re

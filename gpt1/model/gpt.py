@@ -154,7 +154,7 @@ class Decoder(nn.Module):
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
         """Return hidden states of token ids [b, t], t at most the context; a state sees its own and
         earlier positions only. `dropout`: the rate of all dropouts but the classifier's. With
-        `real` tokens, states are computed there only and are 0 elsewhere; padding comes last.
+        `real` tokens, states are 0 elsewhere.
         """
         embeddings = Embeddings(self.tokens, self.positions)
         if dropout:  # one mask over the whole matrix, as the authors' code has it

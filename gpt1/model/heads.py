@@ -87,8 +87,8 @@ class Classifier(nn.Module):
         self.extract = decoder.tokens.shape[0] - 1
 
     def padded_length(self, t: int) -> int:
-        """Return the length to which sequences of t tokens are padded: one of few, for each new
-        shape costs time.
+        """Return the length to which sequences of t tokens are padded, one of few: each new shape
+        costs time.
         """
         return t + min(-t % LENGTHS, self.decoder.context - t)
 
@@ -99,8 +99,8 @@ class Classifier(nn.Module):
         classifier_dropout: float = 0.0,
         real: Real | None = None,
     ) -> Classified:
-        """Return logits of examples of k sequences each, token ids [b, k, t], right-padded with any
-        id but extract. `real`: the tokens of the b · k sequences, padded to `padded_length`, where
+        """Return logits of examples of k sequences, token ids [b, k, t], right-padded with any id
+        but extract. `real`: the tokens of the b · k sequences, padded to `padded_length`, where
         known.
         """
         b, k, t = tokens_bkt.shape

@@ -57,11 +57,8 @@ class Layout(NamedTuple):
 
     def real(self, x_btd: Tensor) -> Tensor:
         """Return the rows of the real tokens, [m, d]."""
-        return (
-            x_btd.flatten(0, 1)
-            if self.real_m is None
-            else x_btd.flatten(0, 1).index_select(0, self.real_m)
-        )
+        x_md = x_btd.flatten(0, 1)
+        return x_md if self.real_m is None else x_md.index_select(0, self.real_m)
 
     def padded(self, x_md: Tensor) -> Tensor:
         """Put rows [m, d] into their places, zeros elsewhere, [b, t, d]."""
@@ -91,8 +88,8 @@ def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
 
 
 def few(m: int) -> int:
-    """Round m up by at most an eighth, to one of eight numbers between two powers of two: oneDNN
-    prepares a bfloat16 product anew for every shape, which costs more than a small product.
+    """Round m up by at most an eighth, to one of eight numbers between two powers of two: each new
+    shape costs oneDNN more than a small bfloat16 product.
     """
     step = 1 << max(0, m.bit_length() - 4)
     return -(-m // step) * step
@@ -110,9 +107,9 @@ class Real(NamedTuple):
 
 
 def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
-    """Return the tokens to compute of right-padded sequences: all that are within their lengths,
-    ascending, then as much padding as makes m one of few numbers. This runs on the host, so it does
-    not wait for a GPU.
+    """Return the tokens to compute of right-padded sequences: all within their lengths, ascending,
+    then as much padding as makes m one of few numbers. It runs on the host, so it does not wait for
+    a GPU.
     """
     real = (torch.arange(t) < lengths_n[:, None]).flatten()
     real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)

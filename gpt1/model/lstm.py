@@ -1,4 +1,4 @@
-"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place, with the same
+"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place, same
 embeddings, softmax and heads.
 
 Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c + i * tanh(g). Shape
@@ -43,7 +43,7 @@ class Lstm(nn.Module):
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
         """Return hidden states of token ids [b, t]; a state sees its own and earlier positions
         only. Dropout acts on the embedding matrix and on the LSTM's outputs. `real` changes
-        nothing: padding comes last.
+        nothing.
         """
         rows_vd = dropped(self.tokens, dropout)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, rows_vd))

@@ -98,7 +98,7 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
 
 
 def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> None:
-    """Raise UserError where a file states sizes of a larger Transformer than it holds, which would
+    """Raise UserError where a file states sizes of a larger Transformer than it holds: those would
     fill the memory.
     """
     inner = 4 * sizes.width + 2 * sizes.feed_forward
@@ -148,8 +148,7 @@ def transfer_weights(path: Path, expected: Description, network: Network, layers
     """Copy pre-trained weights into a network for fine-tuning; the rest keeps its random values.
 
     `all`: everything; a number k: embeddings (tokens and positions) and the first k blocks; `none`:
-    nothing, and no file is read. The special symbols' rows always stay random. Raises UserError
-    where the weights do not fit.
+    nothing. The special symbols' rows stay random. Raises UserError where the weights do not fit.
     """
     if layers == "none":
         return

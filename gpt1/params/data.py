@@ -1,5 +1,5 @@
-"""`gpt1 profile`: params.yaml for the data at hand, which are linked under data/raw, and what a run
-will download or leave out.
+"""`gpt1 profile`: params.yaml for the data at hand, linked under data/raw, and what a run will
+download or leave out.
 """
 
 import json
@@ -26,9 +26,8 @@ def download_sources(
     values: dict[str, Any], names: Sequence[str], books: str | None, accepted: Collection[str]
 ) -> None:
     """Download what a profile wants: sources by name, `all` for those that data/raw lacks, and a
-    set of books, NAME[@commit].
-
-    Raises UserError for a name that cannot be downloaded, TemporaryError where one did not come.
+    set of books, NAME[@commit]. Raises UserError for a name that cannot be downloaded,
+    TemporaryError where one did not come.
     """
     needed, recipe, known = needed_by(values), values["pretrain"], all_sources()
     origins = {

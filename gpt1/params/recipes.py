@@ -1,5 +1,5 @@
-"""Recipes that follow from params.yaml: how a task is trained, its seeds, the pre-training that
-each starts from, the layers transferred. DVC watches this file for every stage that it can change.
+"""Recipes that follow from params.yaml: how a task is trained, its seeds, their pre-trainings, the
+layers transferred. DVC watches this file for every stage that it can change.
 """
 
 from pathlib import Path
@@ -32,17 +32,15 @@ def pretraining_params(params: Params, network: NetworkName) -> Params:
 
 
 def pretraining_seed(params: Params, seed: int | None = None) -> int:
-    """Return the pre-training that fine-tuning seed `seed` starts from: the one of the same number,
-    or the only one. None: the first.
+    """Return the pre-training of fine-tuning seed `seed`: the one of the same number, or the only
+    one. None: the first.
     """
     seeds = params.pretrain.seeds
     return seeds[0] if seed is None or len(seeds) == 1 else seed
 
 
 def pretraining_of(params: Params, network: NetworkName, seed: int | None = None) -> Path:
-    """Return the folder of the pre-training that fine-tuning seed `seed` starts from; None: the
-    first.
-    """
+    """Return the folder of the pre-training of fine-tuning seed `seed`; None: the first."""
     return stage_folder("pretrain", network, f"seed-{pretraining_seed(params, seed)}")
 
 

@@ -341,7 +341,7 @@ def ablations_with_stage() -> set[str]:
 
 def refuse_without_stage(params: Params) -> None:
     """Raise UserError for an ablation without a stage in dvc.yaml, which would never run, and for a
-    stage without its ablation, with which DVC would read no stage at all.
+    stage without its ablation, with which DVC reads no stage.
     """
     for name in sorted(ablations_with_stage() ^ {*params.ablations}):
         raise UserError(

@@ -28,9 +28,8 @@ PERPLEXITY_RATIO = 1.02
 
 class Agreement(NamedTuple):
     """A comparison of two runs: one sentence, whether they agree (None: not comparable), and a
-    table by system, task, column, metric and update. Its columns: `here` and `there`, means over
-    seeds; `spread`, the deviation over seeds there (with one seed there: here); `allowed`, the
-    largest difference that counts as agreement.
+    table by KEYS: means over seeds, `here` and `there`; `spread`, the deviation over seeds there
+    (with one seed there: here); `allowed`, the largest difference that counts as agreement.
     """
 
     sentence: str
@@ -76,8 +75,8 @@ def agreement(other: Path, title: str) -> Agreement:
 
 
 def agreement_with_shipped() -> str:
-    """Say whether the run in the current folder agrees with the shipped run of its recipe and data.
-    "" where none ships, and for shipped runs.
+    """Say whether this folder's run agrees with the shipped run of its recipe and data. "" where
+    none ships.
     """
     found = (agreement(find_run(name), name) for name in shipped() if not Path(RUN).is_file())
     return next((each.sentence for each in found if each.agree is not None), "")
@@ -114,8 +113,8 @@ def side_by_side(other: Path) -> pd.DataFrame:
 
 
 def different_parameters(other: Path) -> Iterator[str]:
-    """Yield the parameters of the recipe whose values differ. A task's or an ablation's row takes
-    what it leaves out from section `finetune`. Yields none where a run has no params.yaml.
+    """Yield the recipe's parameters whose values differ. A row takes what it leaves out from
+    section `finetune`. Yields none where a run has no params.yaml.
     """
     sides: list[dict[str, Any]] = [
         pd.json_normalize(read_yaml(path)).iloc[0].to_dict() if path.is_file() else {}

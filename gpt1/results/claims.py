@@ -65,8 +65,8 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
 
     `ours` and `theirs` are means over columns (of Table 5: over those that the paper's own systems
     have), `low` and `high` the 95 % interval of their difference. `p` is adjusted by Holm over the
-    three claims; against two LSTMs the larger p counts. A verdict needs two pre-training seeds, and
-    every system in all these columns.
+    three claims; against two LSTMs the larger p counts. A verdict needs two pre-training seeds and
+    every system.
     """
     predictions = pd.concat([ablations, *_figure2(figure2)], ignore_index=True)
     predictions_by_task = dict(list(predictions.groupby(["system", "task"], sort=False)))
@@ -90,9 +90,16 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
         for other, statement in claim.others.items():
             comparison = difference(resampled, claim.system, other, columns)
             titles = comparison["columns"].split(", ") if ablated and comparison["columns"] else []
-            about = {"claim": claim.key, "statement": statement, "primary": claim.primary}
-            about |= {"system": claim.system, "other": other, "verdict": ""}
-            rows.append(about | comparison | {"published": _published(claim.system, other, titles)})
+            about = {
+                "claim": claim.key,
+                "statement": statement,
+                "primary": claim.primary,
+                "system": claim.system,
+                "other": other,
+                "published": _published(claim.system, other, titles),
+                "verdict": "",
+            }
+            rows.append(about | comparison)
     frame = pd.DataFrame(rows).reindex(columns=FIELDS).astype({"seeds": "Int64"})
     primary = frame[frame["primary"]]
     by_claim = primary.groupby("claim", sort=False)

@@ -39,8 +39,8 @@ def reading(path: Path, stage: str) -> Iterator[None]:
 
 
 def predictions_of(params: Params, table: str) -> pd.DataFrame:
-    """Return all predictions that a table's scores are over: where test labels are public, of test
-    by the weights chosen on dev, else of dev by the last weights. Raises UserError where a file is
+    """Return all predictions that a table scores: where test labels are public, of test by the
+    weights chosen on dev, else of dev by the last weights. Raises UserError where a file is
     damaged.
     """
     wanted = {column.task for column in columns_of(table)}

@@ -81,8 +81,8 @@ def write_report(params: Params, name: str, folder: Path) -> str:
 
 
 def means(scores: pd.DataFrame, name: str) -> pd.Series:
-    """Return the full model's mean over seeds of each column, by its first metric; of Table 5 the
-    mean of each of the paper's systems.
+    """Return the full model's mean over seeds of each column, by its first metric; of Table 5 each
+    of the paper's systems' mean.
     """
     if name == "table5":
         of_paper = scores[scores["system"].isin(TABLE5_ROWS)]
@@ -111,8 +111,8 @@ def about(params: Params) -> dict[str, str]:
 
 def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return three tables about the first pre-training of every network: its curve (losses in nats
-    a token), its final numbers, its parameters by component. They are empty for imported weights.
-    Raises UserError where a file is damaged.
+    a token), its final numbers, its parameters by component; empty for imported weights. Raises
+    UserError where a file is damaged.
     """
     curves, facts, parameters = [], [], []
     for network in NETWORK_TITLES if params.pretrain.source == "train" else ():

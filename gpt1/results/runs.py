@@ -102,7 +102,7 @@ def shipped() -> list[str]:
 
 def find_run(name: str | Path, option: str = "run") -> Path:
     """Return a run's folder: `name`, or the shipped run of that name. Raises UserError, which names
-    the option, where there is none.
+    the option.
     """
     if Path(name).is_dir():
         return Path(name)

@@ -19,9 +19,8 @@ WIDTH = 80  # of the answer of all
 
 
 def show_answer(run: str | None) -> None:
-    """Print scores by task and what they show on one screen of 24 lines, the most important last.
-    `run`: the name of the run in whose folder this works. Raises UserError where nothing has been
-    made.
+    """Print scores by task and what they show on 24 lines, the most important last. `run`: the name
+    of the run in whose folder this works. Raises UserError where nothing has been made.
     """
     from gpt1.results.answer import answer
     from gpt1.results.page import INDEX

@@ -25,6 +25,7 @@ from gpt1.tasks.definitions import TASKS, TableColumn, Task
 
 FULL = "full"  # the whole model; other systems are ablations, layers-<n>, baselines, networks
 METRIC_WORDS = {"accuracy": "acc", "f1": "F1", "matthews": "mc", "pearson": "pc", "spearman": "sc"}
+SEEDS = ["pretraining_seed", "seed"]
 TWO_METRICS = [task.title for task in TASKS.values() if task.second_metric]
 
 
@@ -64,9 +65,10 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
         listed.sort(key=lambda pair: (*paper_titles, pair[1].title).index(pair[1].title))
         chosen = [(column.title, task, (column,)) for task, column in listed]
     else:
-        whole = [pair for pair in every if not pair[1].suffix and pair[1].subset is None]
         layer_columns = [
-            ScoredColumn(column.title, task.name, task.metric, (column,)) for task, column in whole
+            ScoredColumn(column.title, task.name, task.metric, (column,))
+            for task, column in every
+            if not column.suffix and column.subset is None
         ]
         zero_shot_columns = [
             ScoredColumn(title, name, "matthews" if name == "cola" else "accuracy")
@@ -87,9 +89,6 @@ def averaged() -> list[ScoredColumn]:
     """
     metrics = {**TABLE5_METRICS, NOT_ON_DEV[0]: "accuracy"}
     return [column for column in columns_of("table5") if column.metric == metrics[column.title]]
-
-
-SEEDS = ["pretraining_seed", "seed"]
 
 
 def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DEV) -> pd.DataFrame:

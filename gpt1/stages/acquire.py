@@ -41,12 +41,10 @@ def main(name: str) -> None:
             with named_as_brought({folder / file: places[file] for file in places} | {spare: raw}):
                 check_task(READ[name], folder, params.encode.max_unreadable_fraction)
         shutil.rmtree(spare, ignore_errors=True)
-        about = {
-            "source": name,
-            "origin": MADE_UP if is_made_up(row.folder) else source.origin,
-            "licence": "MIT" if is_made_up(row.folder) else source.licence,
-            "files": manifest,
-        }
+        origin, licence = source.origin, source.licence
+        if is_made_up(row.folder):
+            origin, licence = MADE_UP, "MIT"
+        about = {"source": name, "origin": origin, "licence": licence, "files": manifest}
         if row.folder == "raw" and (raw / ABOUT).is_file():
             about["downloaded"] = read_json(raw / ABOUT)
         write_json(folder / "manifest.json", about)

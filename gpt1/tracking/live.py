@@ -25,7 +25,7 @@ def tracked(
     stage: str, name: str, params: Params, fingerprint: str
 ) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
     """Begin or resume the log of a run, give the function that reports points, and record how the
-    block ended. `fingerprint` stands for parameters and inputs. Only rank 0 writes.
+    block ended. `fingerprint`: of parameters and inputs. Only rank 0 writes.
     """
     if os.environ.get("RANK", "0") != "0":
         yield lambda update, values: None

@@ -141,9 +141,9 @@ def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
 
 
 def open_sqlite(uri: str) -> None:
-    """Make an SQLite database that does not exist, under another name until it is whole, for MLflow
+    """Make an SQLite database that does not exist, under another name until it is whole: MLflow
     stopped meanwhile leaves it damaged. Raises sqlite3.DatabaseError for a damaged one, which
-    MLflow would retry for more than a minute.
+    MLflow would retry for a minute.
     """
     if (path := sqlite_file(uri)) is None:
         return

@@ -1,5 +1,5 @@
-"""Write results and logs to MLflow: one run per training, and one called `report`. Nothing is sent
-twice. MLFLOW_TRACKING_URI says where to (environment or .env; without it `mlflow.db` here);
+"""Write results and logs to MLflow: one run per training, and one called `report`.
+MLFLOW_TRACKING_URI says where to (environment or .env; without it `mlflow.db` here);
 GPT1_MLFLOW=off sends nothing.
 """
 

@@ -85,8 +85,8 @@ def read_examples(path: Path, sequences: int) -> Examples:
 
 @lru_cache(maxsize=2)  # an epoch's end and the next one's beginning, which is drawn ahead
 def order(examples: int, seed: int, epoch: int) -> Integers:
-    """Return the order of the examples in an epoch, counted from 0: a permutation by Philox with
-    key (seed, epoch). It is cached, so it is read-only.
+    """Return the order of the examples in an epoch (from 0): a permutation by Philox with key
+    (seed, epoch), read-only.
     """
     permutation = np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(examples)
     permutation.setflags(write=False)
@@ -104,23 +104,21 @@ def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
 
 
 def members(examples: int, batch_size: int, seed: int, update: int) -> Integers:
-    """Return the rows of the global batch of `update` (from 1). They depend on neither processes
-    nor micro-batch.
+    """Return the rows of the global batch of `update` (from 1), whatever the processes and the
+    micro-batch.
     """
     epoch, place = divmod(update - 1, examples // batch_size)
     return order(examples, seed, epoch)[place * batch_size : (place + 1) * batch_size]
 
 
 def by_length(examples: Examples, rows: Integers) -> Integers:
-    """Sort rows by their longest sequence, so that neighbours need little padding; ties keep their
-    order.
-    """
+    """Sort rows by their longest sequence; ties keep their order."""
     return rows[np.argsort(examples.lengths(rows).max(axis=1), kind="stable")]
 
 
 def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
-    """Return one process's part of a global batch, in micro-batches of nearly equal size, at most
-    `micro_batch` rows. Raises UserError where the processes cannot share the batch equally.
+    """Return one process's part of a global batch, in equal micro-batches of at most `micro_batch`
+    rows. Raises UserError where the processes cannot share the batch equally.
     """
     if len(rows) % processes:
         raise UserError(
@@ -153,8 +151,7 @@ def evaluation_batches(
     examples: Examples, rank: int, processes: int, most_tokens: int
 ) -> list[Integers]:
     """Return one process's rows of a split, shortest first, in batches of at most `most_tokens`
-    with padding, or of one row. Every process has the same number of batches, though some may be
-    empty.
+    with padding, or of one row. All processes get as many batches; some may be empty.
     """
     # Neighbours of one length need little padding; `logits_of` puts answers back in file order.
     rows = by_length(examples, np.arange(len(examples)))

@@ -59,8 +59,8 @@ class Position(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A whole checkpoint: its folder, its position, and the processes and rows of a micro-batch
-    that dropout was drawn with.
+    """A whole checkpoint: its folder, its position, and the processes and micro-batch that drew its
+    dropout.
     """
 
     folder: Path
@@ -69,8 +69,8 @@ class Checkpoint(NamedTuple):
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
-    """Return the folder of a run's checkpoints. `what_matters`: any JSON value that holds its
-    parameters and the hashes of its inputs.
+    """Return the folder of a run's checkpoints. `what_matters`: its parameters and the hashes of
+    its inputs, as JSON.
     """
     # Named by what matters: a changed recipe looks into another folder and starts anew.
     digest = fingerprint({"format": CHECKPOINT_FORMAT, "run": what_matters})
@@ -107,8 +107,8 @@ def write_checkpoint(
     code: str,
     machine: Mapping[str, Any],
 ) -> None:
-    """Write moments and weights, as FILES names them, and the position beside them; then remove all
-    but the last KEPT checkpoints. Raises OSError.
+    """Write moments and weights, as FILES names them, and the position; then remove all but the
+    last KEPT checkpoints. Raises OSError.
     """
     # First the curve, then the checkpoint that counts its lines: never the other way round.
     if (curve := folder / "curve.jsonl").is_file():
@@ -133,8 +133,8 @@ def write_checkpoint(
 
 
 def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | None:
-    """Return the last whole checkpoint of a run, or None. A damaged one is named on stderr and left
-    out. Raises UserError where other code made it, unless `accept`.
+    """Return the last whole checkpoint of a run, or None; name damaged ones on stderr. Raises
+    UserError where other code made it, unless `accept`.
     """
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
@@ -170,8 +170,8 @@ def restore(checkpoint: Checkpoint, engine: Engine) -> None:
 
 
 class Saver:
-    """Writes the checkpoints of one run, every so many minutes and at its end. Every process has
-    one; the first writes. `saved` is the update of the last checkpoint.
+    """Writes the checkpoints of a run, every so many minutes and at its end. Every process has one;
+    the first writes. `saved`: the update of the last checkpoint.
     """
 
     def __init__(
@@ -192,8 +192,8 @@ class Saver:
         return self.main and time.monotonic() - self.saved_at >= self.seconds
 
     def save(self, position: Position, micro_batch: int) -> str:
-        """Write the checkpoint of `position` if it is not there, and say in words what there is.
-        All processes must call it. Raises OSError.
+        """Write the checkpoint of `position` if it is not there, and say what there is. All
+        processes must call it. Raises OSError.
         """
         if not position.update:
             return "nothing to save yet"
@@ -251,8 +251,8 @@ def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
 
 
 def end_seeds(folders: Collection[Path]) -> None:
-    """End a stage. Without DVC the folders of its runs go. With DVC they stay, for it has yet to
-    record the outputs and may be killed before; those of earlier stages go once it has.
+    """End a stage. Without DVC the folders of its runs go. With DVC they stay until it has recorded
+    the outputs; those of earlier stages that it has recorded go.
     """
     # A second name means that the outputs are hard links of these files, which cost no room; one
     # name, or a file that cannot be written, means that DVC has it in its cache by now.

@@ -105,8 +105,8 @@ class Engine:
 
 
 class DeepSpeedEngine(Engine):
-    """One of several processes. DeepSpeed averages gradients, clips, and from ZeRO stage 1 on
-    shards Adam's averages.
+    """One of several processes. DeepSpeed averages gradients, clips, and shards Adam's averages
+    from ZeRO stage 1 on.
     """
 
     def __init__(
@@ -223,8 +223,8 @@ def make_engine(
 
 
 def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]:
-    """Return conf/ds_config.json with "auto" filled in from the recipe. Raises UserError where it
-    is no JSON object, or sets what follows from params.yaml or cannot be used here.
+    """Return conf/ds_config.json with "auto" filled in. Raises UserError where it is no JSON
+    object, or sets what follows from params.yaml or cannot be used here.
     """
     values = {
         "train_micro_batch_size_per_gpu": 1,  # rows are ours to count

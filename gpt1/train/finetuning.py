@@ -3,7 +3,6 @@ on dev, logits.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from gpt1.train.batches import (
 )
 from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable, training_steps
+from gpt1.train.loop import Interrupted, Report, Stop, Trainer, training_steps
 from gpt1.train.objectives import Finetuning
 
 Logits = npt.NDArray[np.float32]
@@ -99,7 +98,7 @@ def logits_of(
 
 
 def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
-    """Fine-tune for all epochs, with an evaluation after each, and in the first also at
+    """Fine-tune for all epochs; evaluate after each, and in the first also at
     recipe.evaluation_updates, as the authors do.
 
     A signal drops this seed and ends the process. Raises UserError where there is not one batch of
@@ -141,7 +140,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     others = task.splits.keys() - {"train", task.selection_split}
     dev_logits = np.zeros((0, 0), np.float32)
     done, best = 0, Best(float("-inf"), 0, dev_logits, {})
-    with closing(training), stoppable(training.stop):
+    with training.running():
         try:
             # Which rows an update has follows from (seed, update); within it they are sorted by
             # length, so that attention computes less padding.

@@ -1,5 +1,5 @@
-"""What fine-tuning reads, and all seeds of a stage. Each finished seed is kept, so a killed stage
-repeats only the one that it was in.
+"""What fine-tuning reads, and all seeds of a stage. A killed stage repeats only the seed that it
+was in.
 """
 
 import math
@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -142,8 +142,8 @@ def keep_seed(
 
 class FinetuningJob(NamedTuple):
     """What a stage is to do: `command`, its verb and items, the last of which is the task; a recipe
-    for each part (`layers-3`, or "" for the only one); `starts`, the folder of the pre-training of
-    each seed; `root`, the folder of its outputs under `data/<verb>`.
+    for each part (`layers-3`, or "" for the only one); `starts`, each seed's pre-training; `root`,
+    its outputs under `data/<verb>`.
     """
 
     command: tuple[str, ...]
@@ -182,9 +182,9 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     """
     # read
     machine, code = launch.read_machine(), checkpoint.code_digest("finetune")
-    stage, name = job.command[0], job.command[-1]
-    keep_weights = stage == "finetune"  # ablations answer nobody
-    encoded = stage_folder("encode", params.tasks[name].group, name)
+    stage, task_name = job.command[0], job.command[-1]
+    keep_weights = stage == "finetune"  # the others' would not be used again
+    encoded = stage_folder("encode", params.tasks[task_name].group, task_name)
     about, task = read_task(encoded, params)
     vocabulary = about["vocabulary_size"], about["vocabulary_fingerprint"]
     description = describe(job.network, params, *vocabulary)
@@ -236,16 +236,17 @@ def seeds_of(
     made a kept seed.
     """
     inputs = [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
-    hashes, of_weights = list(map(sha256_file, inputs)), dict[Path, str]()
-    seeds = []
+    hashes, seeds = list(map(sha256_file, inputs)), []
+
+    @cache  # many parts start from one file
+    def hash_of_weights(start: Path) -> str:
+        check_description(read_weights(start)[0], description, start)
+        return sha256_file(start)
+
     for part, recipe in job.recipes.items():
         for seed in recipe.seeds:
             start = job.starts[seed] / WEIGHTS
-            # Many parts start from one file: it is hashed once.
-            if recipe.transfer != "none" and start not in of_weights:
-                check_description(read_weights(start)[0], description, start)
-                of_weights[start] = sha256_file(start)
-            read = [*hashes, of_weights[start]] if recipe.transfer != "none" else hashes
+            read = [*hashes, hash_of_weights(start)] if recipe.transfer != "none" else hashes
             name = "-".join(filter(None, (job.subject, part, f"seed-{seed}")))
             what_matters = [
                 description.config,

@@ -1,5 +1,5 @@
-"""Processes, device and threads, from the machine and the environment, never from params.yaml. They
-share out the work and do not change the mathematics, only rounding and dropout's masks.
+"""Processes, device and threads, from the machine and the environment. They change rounding and
+dropout's masks, not the mathematics.
 """
 
 import logging
@@ -25,8 +25,8 @@ MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 16384}
 
 @dataclass(frozen=True)
 class Machine:
-    """What this process runs on. `rank` counts all processes of the run, `local_rank` those of this
-    host; `launched`: a launcher has started it; `compiled` None: the amount of work decides.
+    """What this process runs on. `rank` counts the processes of the run, `local_rank` those of this
+    host; `launched`: by a launcher; `compiled` None: the amount of work decides.
     """
 
     device: str
@@ -124,8 +124,8 @@ def _choice(settings: Mapping[str, str | None], name: str, *choices: str) -> str
 
 def prepare(machine: Machine) -> None:
     """Set threads, keep a GPU's fp32 products in fp32 (cuDNN's LSTM would take TF32), make its sums
-    deterministic where GPT1_DETERMINISTIC asks for it, and have glibc keep freed memory, which the
-    next step needs again. A launched process ends with its launcher.
+    deterministic where GPT1_DETERMINISTIC asks for it, and have glibc keep freed memory for the
+    next step. A launched process ends with its launcher.
     """
     import torch
 
@@ -151,7 +151,7 @@ def spread(machine: Machine, *arguments: str) -> bool:
     launcher made them.
 
     Returns False where this process is to do the work itself, True when all have succeeded; else
-    exits with the status of the first failure or the signal received.
+    exits with the status of the first failure or signal.
     """
     if machine.launched or machine.processes == 1:
         return False
@@ -186,8 +186,8 @@ def spread(machine: Machine, *arguments: str) -> bool:
 
 
 def peak_memory_bytes() -> int:
-    """Return the most memory that this process has held. Linux's getrusage would count its parent's
-    too.
+    """Return the most memory that this process has held; Linux's getrusage would count its
+    parent's.
     """
     status = Path("/proc/self/status")
     if status.is_file():

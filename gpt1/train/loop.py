@@ -32,7 +32,7 @@ SHOWN_ROWS = 16  # of the batch of an update that went wrong
 
 def seed_for(*parts: int) -> int:
     """Mix whole numbers (a run's seed, a purpose, an update, ...) into one 63-bit seed. Zeros at
-    the end count for nothing, so number from 1 what comes last.
+    the end count for nothing: number from 1.
     """
     # SeedSequence mixes: seeds 1 and 2 are as far apart as any two. torch takes 63 bits.
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
@@ -48,8 +48,8 @@ class Stop:
     signal = 0
 
     def check(self, engine: Engine, due: bool = False) -> bool:
-        """Raise Interrupted where any process was asked to end, and return whether something is
-        `due` in any. All processes must call it equally often.
+        """Raise Interrupted where any process was asked to end; return whether something is `due`
+        in any. All processes must call it equally often.
         """
         # A sum over processes: if one were to end alone, the others would wait for it for ever.
         flags = torch.tensor([float(self.signal), float(due)], device=engine.device)
@@ -59,29 +59,13 @@ class Stop:
         return due
 
     def end(self, engine: Engine, message: str) -> NoReturn:
-        """End the process with one line, with status 130 after Ctrl-C, 143 after a termination, and
-        0 where only another process was asked.
+        """End the process with one line, and status 130 after Ctrl-C, 143 after a termination, 0
+        where only another process was asked.
         """
         engine.leave()  # together: the launcher ends all once one has ended
         if engine.rank == 0:
             print(message, file=sys.stderr)
         sys.exit(self.signal and 128 + self.signal)
-
-
-@contextmanager
-def stoppable(stop: Stop) -> Iterator[None]:
-    """Note Ctrl-C and termination in `stop` instead of ending the process."""
-
-    def ask(number: int, _frame: object) -> None:
-        stop.signal = number
-
-    # Noted here, answered between two updates, where weights, moments and curve agree.
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class MicroBatch(NamedTuple):
@@ -103,8 +87,8 @@ def take_update(
     """Take one step on this process's micro-batches. Returns the global batch's losses, the
     learning rate, and the gradient's norm before clipping.
 
-    Dropout's generator is seeded by (seed, update, rank, number of the micro-batch), so a resumed
-    run draws the same. Raises Interrupted where the only process is to end.
+    Dropout is seeded by (seed, update, rank, number of the micro-batch), so a resumed run draws the
+    same. Raises Interrupted where the only process is to end.
     """
     sums: dict[str, Tensor] = {}
     for number, (share, inputs) in enumerate(micro_batches, start=1):
@@ -222,17 +206,31 @@ class Trainer:
             "tokens_per_second": self.progress.tokens_per_second(),
         }
 
-    def close(self) -> None:
-        """Close the progress bar, and release the engine's memory."""
-        self.progress.close()
-        self.engine.close()
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Note Ctrl-C and termination in `stop` instead of ending the process; at the end close
+        progress bar and engine.
+        """
+
+        def ask(number: int, _frame: object) -> None:
+            self.stop.signal = number
+
+        # Noted here, answered between two updates, where weights, moments and curve agree.
+        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self.progress.close()
+            self.engine.close()
 
 
 def training_steps(
     training: Trainer, batches: Iterable[Integers], due: Callable[[], bool] = bool
 ) -> Iterator[Step]:
-    """Take an update on each global batch of rows. `due` says whether this process wants a
-    checkpoint after the next one.
+    """Take an update on each global batch of rows. `due`: whether this process wants a checkpoint
+    after the next one.
 
     Raises Interrupted where the run is to end, UserError at the first loss that is not finite,
     torch.OutOfMemoryError where rows cannot be halved.

@@ -1,6 +1,5 @@
 """Equations 1, 4 and 5 of the paper as pure functions, the soft labels of STS-B, and cross-entropy
-through the tied softmax, in blocks of rows, so that only some of the [tokens, vocabulary] logits
-exist at a time.
+through the tied softmax, of whose [tokens, vocabulary] logits only some rows exist at a time.
 
 Shape letters: n sequences, t positions, m targets, d width, v rows of the softmax, b examples, o
 outputs.
@@ -176,9 +175,8 @@ def _softmax(
     logits_mv: Tensor, targets_m: Tensor, weights_m: Tensor, gradients: bool, elements: int
 ) -> Tensor:
     """Return losses [m]; where `gradients` are wanted, replace each logit by its gradient: the
-    weighted probability, less the weight at the target.
-
-    It takes one exponential of each logit: their sum is one over the greatest probability.
+    weighted probability, less the weight at the target. One exponential of each logit is enough:
+    their sum is one over the greatest probability.
     """
     rows, losses = max(1, elements // logits_mv.shape[1]), []
     parts = (

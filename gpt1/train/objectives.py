@@ -1,5 +1,5 @@
 """What a forward pass minimises: equation 1 in pre-training, equation 5 in fine-tuning. Each sets
-its precision inside, for DeepSpeed switches off what is set outside of its engine.
+its precision inside, where DeepSpeed does not switch it off.
 """
 
 from typing import NamedTuple

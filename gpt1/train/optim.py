@@ -27,7 +27,7 @@ class Rates(NamedTuple):
 
 
 def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rates:
-    """Return the settings with which AdamW's step at `update` (from 1) is the authors', who add
+    """Return the settings with which AdamW's step at `update` (from 1) is the authors': they add
     epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate. `warmup`:
     a share of `updates`.
     """

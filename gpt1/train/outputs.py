@@ -26,8 +26,8 @@ def refuse_full_disk(folder: Path, network: nn.Module, copies: int) -> None:
 
 
 class Curve:
-    """Appends JSON objects to a file, a line each; of earlier lines it keeps the first `lines`.
-    Without a path it only counts. Raises UserError where fewer than `lines` are there.
+    """Appends JSON objects to a file, a line each, after its first `lines` lines. Without a path it
+    only counts. Raises UserError where fewer lines are there.
     """
 
     def __init__(self, path: Path | None, lines: int) -> None:

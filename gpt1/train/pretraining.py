@@ -1,12 +1,12 @@
-"""Pre-training (paper, sections 3.1 and 4.1): equation 1 over windows of the corpus, with held-out
-perplexity, snapshots, checkpoints; and the same outputs from imported weights.
+"""Pre-training (paper, sections 3.1 and 4.1): equation 1 over windows of the corpus, held-out
+perplexity, snapshots, checkpoints; the same outputs from imported weights.
 """
 
 import math
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,6 @@ from gpt1.train.loop import (
     Trainer,
     check_finite,
     seed_for,
-    stoppable,
     training_steps,
 )
 from gpt1.train.objectives import Pretraining
@@ -111,9 +110,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     """Train from the newest checkpoint in the run's folder, if there is one.
 
     A checkpoint is of the moment before its update's held-out evaluation, which is then repeated. A
-    signal ends the process with a checkpoint of the last complete update. Raises UserError where a
-    loss is not finite, where other code made the checkpoint, where there is no room for curve or
-    snapshots.
+    signal ends the process with a checkpoint. Raises UserError where a loss is not finite, where
+    other code made the checkpoint, where there is no room for curve or snapshots.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     kind = run.description.kind
@@ -164,7 +162,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             heldout.update(values)
 
     resumable = named_where_it_goes_on(training.what, run.folder)
-    with closing(training), stoppable(training.stop), resumable:
+    with training.running(), resumable:
         try:
             # A checkpoint is of before its update's evaluation, which is repeated here.
             evaluate(done.update)  # what was cut short
@@ -228,7 +226,7 @@ def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corp
 
 def number_of_updates(params: Params, shards: Shards) -> int:
     """Return pretrain.updates, or as many as make pretrain.epochs passes over the training tokens.
-    Raises UserError where that is none, where the warm-up is longer, or where every book is shorter
+    Raises UserError where that is none or less than the warm-up, or where every book is shorter
     than the context.
     """
     context, recipe, tokens = params.model.context, params.pretrain, shards.tokens("train")
@@ -337,11 +335,10 @@ def take_over(
     description: Description,
     machine: Machine,
 ) -> None:
-    """Write the outputs of a seed from imported weights: no update, an empty curve, no snapshots;
-    no perplexity where no books are held out.
+    """Write the outputs of a seed from imported weights: no update, no curve, no snapshots; no
+    perplexity where no books are held out.
 
-    Raises UserError where sizes or vocabulary of the weights are others, or the held-out loss is
-    not finite.
+    Raises UserError where the weights do not fit, or the held-out loss is not finite.
     """
     recipe, about = params.pretrain, {"source": "official", "updates": 0, "tokens": 0}
     with writing_folder(out) as new:

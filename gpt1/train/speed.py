@@ -48,9 +48,8 @@ def token_bytes(network: Network) -> int:
     """Return the bytes that a training step keeps of a token, in a row as long as the context, in
     bf16 with dropout.
 
-    Counted by torch's saved_tensors_hooks on a CPU: 1.31 MB at the paper's sizes, .94 of them
-    attention written out. Fused kernels do not keep that, but no GPU has shown how much they do, so
-    the larger number holds.
+    By torch's saved_tensors_hooks on a CPU 1.31 MB at the paper's sizes, .94 of them attention
+    written out. Fused kernels keep less, but no GPU has shown how much.
     """
     if isinstance(network, Lstm):
         return LSTM_BYTES * network.recurrent.hidden_size
@@ -91,7 +90,7 @@ def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: i
 
 def arithmetic(device: torch.device, precision: str) -> str:
     """Return the precision that a device computes in: "fp32" also where the processor has no
-    bfloat16 products, which torch would compute a hundred times slower.
+    bfloat16 products, for torch's would take a hundred times as long.
     """
     return precision if device.type != "cpu" or native_bf16() else "fp32"
 
