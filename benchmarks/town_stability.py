@@ -21,9 +21,9 @@ from gpt1.base.files import stage_folder
 from gpt1.params.profile import compose
 from gpt1.params.schema import PARAMS, read_params
 from gpt1.params.yaml import write_yaml
-from gpt1.results.columns import FULL, averaged
 from gpt1.results.predictions import predictions_of
 from gpt1.results.scores import scores_of
+from gpt1.results.tables import FULL, averaged
 from gpt1.stages import acquire, baselines, bpe, clean, encode, finetune, pretrain, shard, town
 
 BESIDE = "no_pretraining"

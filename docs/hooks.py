@@ -1,9 +1,8 @@
-"""What MkDocs cannot know by itself: pages of the API, notebooks, links to files of the repository
-outside of docs/.
+"""What MkDocs cannot know by itself: pages of the API, notebooks, links to files outside of docs/.
 
-`gpt1.room.module.name` in back quotes becomes a link to its entry in the API reference, and a build
-with --strict fails where there is none. A link to a file outside of docs/ works in the repository
-as it stands; here it leads to a copy of that file under repository/.
+`gpt1.room.module.name` in back quotes becomes a link to the API reference; a build with --strict
+fails where there is no such entry. A link to a file outside of docs/ leads to a copy of it under
+repository/.
 """
 
 import json
@@ -35,14 +34,14 @@ NAME = re.compile(
 
 
 def rooms() -> list[str]:
-    """What has a page of the API reference each: the rooms and modules of gpt1, and flows."""
+    """Return what has a page of the API reference: rooms and modules of gpt1, and flows."""
     modules = {path.stem for path in (ROOT / "gpt1").glob("*.py")} - {"__init__"}
     packages = {path.parent.name for path in (ROOT / "gpt1").glob("*/__init__.py")}
     return [*(f"gpt1.{name}" for name in sorted(modules | packages)), "flows"]
 
 
 def place(room: str) -> str:
-    """The page of a room."""
+    """Return the page of a room."""
     return f"reference/{room.removeprefix('gpt1.')}.md"
 
 
@@ -71,7 +70,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def as_page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """A notebook as markdown: its text, its code, what that gave; and its pictures by file name."""
+    """Return a notebook as markdown, and its pictures by file name."""
     parts, pictures = list[str](), dict[str, bytes]()
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
@@ -87,7 +86,7 @@ def as_page(path: Path) -> tuple[str, dict[str, bytes]]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead names of objects to the API reference and links to files of the repository to their
+    """Lead names of objects to the API reference, and links to files of the repository to their
     copies.
     """
     uri = page.file.src_uri
@@ -107,7 +106,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def copied(target: str, config: MkDocsConfig, files: Files) -> str:
-    """Where a file of the repository lies in the documentation: a page, or a copy of it; as text,
+    """Return where a file of the repository lies in the documentation: a page, or a copy as text,
     so that browsers show it.
     """
     if target.startswith("docs/") and not target.endswith(".py"):

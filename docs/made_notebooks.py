@@ -1,5 +1,5 @@
-"""The notebooks of docs/notebooks, with what their cells give. `python docs/made_notebooks.py [NAME …]`
-runs them, each in an empty folder, and writes that down anew.
+"""The notebooks of docs/notebooks. `python docs/made_notebooks.py [NAME …]` runs them, each in an
+empty folder, and writes down what their cells give.
 """
 
 import sys
@@ -15,9 +15,7 @@ SECONDS = 900  # of a cell; one of them runs a small pipeline
 
 
 def executed(name: str, folder: Path) -> Any:
-    """A notebook after its cells have run in a folder. Raises CellExecutionError for one that
-    fails.
-    """
+    """Run a notebook in a folder and return it. Raises CellExecutionError."""
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", 4)
     return NotebookClient(
         notebook,

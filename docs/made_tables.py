@@ -1,8 +1,5 @@
-"""Tables in the README and the pages of docs/ that are made from the code, each between two markers. `python
-docs/made_tables.py` makes them anew.
-
-A page so reads the same on disk, in the repository and built. A test compares what stands there
-with what the code says now.
+"""Tables in the README and the pages of docs/ that are made from the code, each between two
+markers. `python docs/made_tables.py` makes them anew; a test compares them with the code.
 """
 
 import re
@@ -22,8 +19,8 @@ from gpt1.results.runs import CLAIMS, RUN, SHIPPED
 
 
 def reference_tasks(run: str) -> str:
-    """The paper on top, then a run that ships and what it is to beat; a column a task that it has;
-    where it ran.
+    """Return the paper's scores, a shipped run's and its baselines', and where it ran; a column per
+    task.
     """
     table = tasks_table(gpt1.results.load(f"{SHIPPED.name}/{run}")[0])
     short = table[table["this run"] != NONE].T.map(lambda score: score.partition(" ±")[0])
@@ -32,13 +29,13 @@ def reference_tasks(run: str) -> str:
 
 
 def reference_scores(run: str) -> str:
-    """Where it ran, and every difference."""
+    """Return where a run ran, and every difference."""
     lines = "\n".join(f"- {name}: {fact}" for name, fact in facts(run).items())
     return f"{lines}\n\n{markdown(claims_table(claims(run)))}"
 
 
 def reference_claims(run: str) -> str:
-    """The differences that the three claims are about, beside the paper's; where it ran."""
+    """Return the differences of the three claims, beside the paper's, and where the run ran."""
     table = primary_table(claims(run))[
         ["the paper", "this run", "95 % interval", "adjusted p", "verdict"]
     ]
@@ -47,12 +44,12 @@ def reference_claims(run: str) -> str:
 
 
 def claims(run: str) -> pd.DataFrame:
-    """The claims of a run, a row a comparison."""
+    """Return the claims of a run, a row per comparison."""
     return pd.read_parquet(SHIPPED / run / stage_folder("report", "claims", CLAIMS))
 
 
 def facts(run: str) -> dict[str, str]:
-    """Machine, commit and time of a run."""
+    """Return machine, commit and time of a run."""
     return dict(read_json(SHIPPED / run / RUN)["facts"])
 
 
@@ -75,7 +72,7 @@ PLACE = re.compile(
 
 
 def renewed(text: str) -> str:
-    """A page with each of its tables as the code has it now."""
+    """Return a page with its tables made anew."""
     with chdir(PAGES.parent):
         return PLACE.sub(
             lambda place: f"{place['head']}\n{MADE[place['name']]().strip()}\n{place['end']}", text
@@ -83,7 +80,7 @@ def renewed(text: str) -> str:
 
 
 def tables(text: str) -> dict[str, str]:
-    """The tables of a page by their names."""
+    """Return the tables of a page by their names."""
     return {place["name"]: place["table"].strip() for place in PLACE.finditer(text)}
 
 

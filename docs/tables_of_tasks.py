@@ -26,7 +26,7 @@ EVALUATED = {  # rows of dev and of a test set with labels, 0 for none, in the s
 
 
 def tasks() -> str:
-    """A table of all tasks, then a section on each: its files and how to get them."""
+    """Return a table of all tasks, then a section on each: its files and how to get them."""
     head = (
         "| task | input | metric | in Table | rows to train on | dev | labelled test"
         " |\n|---|---|---|---|---:|---:|---:|"
@@ -35,7 +35,7 @@ def tasks() -> str:
 
 
 def sources() -> str:
-    """A section on each source that is no task."""
+    """Return a section on each source that is no task."""
     return "\n".join(_source(source, source.name) for source in SOURCES.values())
 
 
@@ -51,7 +51,7 @@ def _line(task: Task) -> str:
 
 
 def _section(task: Task) -> str:
-    """Its source, and what it answers: the number of a class is an export's integer."""
+    """Return the section of a task: its source and its answers, with an export's integers."""
     answers = [f"`{name}`" for name in task.labels]
     if len(task.integers) == len(answers):
         answers = [f"{n} {name}" for n, name in enumerate(answers, task.first_integer)]
@@ -83,12 +83,12 @@ def _files(source: Source, names: tuple[str, ...]) -> str:
 
 
 def _linked(text: str) -> str:
-    """Addresses as links; what follows an address is not part of it."""
+    """Make links of addresses."""
     return re.sub(r"http[^\s(),;]+", r"<\g<0>>", text)
 
 
 def downloads() -> str:
-    """A row for all sources of one place: their names, some files, the place."""
+    """Return a row for all sources of one place: their names, some files, the place."""
     names: dict[str, list[str]] = {}
     files: dict[str, list[str]] = {}
     books = {f"books, {name}": book_files(name, "main", math.inf) for name in BOOK_SETS}

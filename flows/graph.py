@@ -27,9 +27,9 @@ CHECK = "check"  # reads all parameters, and writes the same whatever they are
 
 
 class Stage(NamedTuple):
-    """A stage of dvc.yaml: the stages it needs, whether it is outdated (it is `changed`, or a stage
-    that it needs is outdated), whether it runs a network (and so uses a GPU), and what dvc.lock
-    records of its inputs and outputs by path, of its parameters by key.
+    """A stage of dvc.yaml: the stages it needs; whether it is outdated, which means `changed` or
+    needing an outdated stage; whether it runs a network; and what dvc.lock records of its inputs
+    and outputs by path, of its parameters by key.
     """
 
     needs: tuple[str, ...]
@@ -40,8 +40,8 @@ class Stage(NamedTuple):
 
 
 def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
-    """Return the targets (stages or groups; none: all) and all that they need, in an order in which
-    each follows its needs. Repairs DVC's own files that a kill has damaged. Raises UserError.
+    """Return the targets (stages or groups; none: all) and all that they need, each after its
+    needs. Repairs DVC's own files that a kill has damaged. Raises UserError.
     """
     from dvc.exceptions import DvcException
     from dvc.lock import LockError
@@ -87,12 +87,13 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
         except LockError as error:  # another DVC is at work here
             busy = BUSY.search(str(error))
             if notice != (notice := f"waiting for DVC, {busy[1] if busy else 'which is at work'}"):
-                print(notice, file=sys.stderr, flush=True)
+                print(notice, file=sys.stderr)
             time.sleep(POLL_SECONDS)
         except FileNotFoundError as error:
             raise UserError(
-                f"{error.filename} is a link to nothing (the Hub's cache was cleaned?); remove that"
-                " folder of data/raw, and bring it again: gpt1 profile … --download all"
+                f"{error.filename} is a link to nothing: mend it, or remove it; in data/raw (the"
+                " Hub's cache was cleaned?) remove its folder, and bring that again: gpt1 profile …"
+                " --download all"
             ) from None
         except (DvcException, NotImplementedError) as error:  # the latter of a hash cut short
             reason = " ".join(f"{error} {error.__cause__ or ''}".split()) or f"{LOCK} is cut short"
@@ -103,16 +104,16 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                 if torn and b"<<<<<<<" not in text and b"\0" not in text:
                     LOCK.rename(aside := TEMPORARY / "dvc.lock.torn")
                     what = f"{reason}: it is {aside} now; what .dvc/cache/runs lacks runs again"
-                    print(what, file=sys.stderr, flush=True)
+                    print(what, file=sys.stderr)
                     continue
                 cure = f"settle it, or put a whole {LOCK} there; without one all may run again"
             raise UserError(f"DVC says: {reason} ({cure})") from None
 
 
 def changes() -> Callable[[Any], bool]:
-    """Return a function that says whether a stage's command, parameters, inputs or outputs differ
-    from dvc.lock, as DVC's own `changed` does. It reads each file once, params.yaml too, which DVC
-    reads anew for each stage: that is half of its time.
+    """Return a function that says whether a stage differs from dvc.lock, as DVC's own `changed`
+    does. It reads each file once, params.yaml too, which DVC reads anew for each stage: half of its
+    time.
     """
     read, statuses = cache(read_yaml), dict[tuple[str, str], bool]()
 
@@ -138,7 +139,7 @@ def made_anew(name: str, stage: Stage) -> bool:
 
 
 def value_at(values: Any, key: str) -> Any:
-    """Return the value of a dotted key; None where it does not exist."""
+    """Return the value of a dotted key; None where there is none."""
     for name in key.split("."):
         values = values.get(name) if isinstance(values, dict) else None
     return values
@@ -164,7 +165,7 @@ def outlook(stages: Mapping[str, Stage]) -> str:
 
 
 def longest_paths(stages: dict[str, Stage], seconds: Mapping[str, float]) -> dict[str, float]:
-    """Return the seconds from the start of each stage to the end of the last stage that needs it;
+    """Return the seconds from the start of each stage to the end of the last stage that needs it.
     `seconds`: what each takes.
     """
     paths: dict[str, float] = {}

@@ -16,8 +16,8 @@ BYTES_A_PARAMETER = 100  # gradient, Adam's averages, a checkpoint in the making
 
 @dataclass
 class Lanes:
-    """The lanes of a machine: their `count`, threads for each, the GPUs that are free, how many
-    GPUs a pre-training takes, and by stage which ones are `taken`.
+    """The lanes of a machine: their `count`, threads for each, the free GPUs, how many GPUs a
+    pre-training takes, and which ones each stage has `taken`.
     """
 
     count: int
@@ -29,8 +29,8 @@ class Lanes:
     @classmethod
     def of_machine(cls, requested: int | None = None) -> "Lanes":
         """Return as many lanes as cores and memory allow, or as `requested`; one where
-        GPT1_PROCESSES gives all to one training. GPT1_THREADS sets the threads. A pre-training
-        takes GPT1_PROCESSES GPUs, else as many as can share its batch. Raises UserError.
+        GPT1_PROCESSES gives all to one training. A pre-training takes GPT1_PROCESSES GPUs, else as
+        many as can share its batch. Raises UserError.
         """
         if requested is not None and requested < 1:
             raise UserError(f"lanes: expected a number above 0, found {requested}")
@@ -47,9 +47,9 @@ class Lanes:
         return cls(count, threads, gpus, most if processes else next(shared, 0))
 
     def fill(self, ready: Mapping[str, bool]) -> dict[str, dict[str, str]]:
-        """Return the environments of those ready stages that start now, the most urgent first.
-        `ready` says whether each runs a network. Once one of these finds no GPU, no other takes
-        any: otherwise a pre-training, which needs several, would wait for all others.
+        """Return the environments of the ready stages that start now, the most urgent first.
+        `ready`: whether each runs a network. Once one of these finds no GPU, no other takes any: a
+        pre-training, which needs several, would wait for all.
         """
         places, waiting = dict[str, dict[str, str]](), False
         for name, runs_network in ready.items():
@@ -81,8 +81,8 @@ class Lanes:
 
 
 def memory_bytes() -> float:
-    """Return the memory of this machine or container. It is not what is free now: the number of
-    threads follows from it, and bits follow from the number of threads.
+    """Return the memory of this machine or container, not what is free now: threads follow from it,
+    and rounding from threads.
     """
     import psutil
 

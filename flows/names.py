@@ -1,6 +1,6 @@
-"""This folder's name on Prefect's pages, and a Prefect plug-in that prefect.toml switches on: in
-this folder `prefect deployment` and `prefect flow-run` talk to the server of `make serve`, unless
-another is set, and reproduce-table2 means this folder's deployment.
+"""This folder's name on Prefect's pages, and a Prefect plug-in that prefect.toml switches on. It
+leads `prefect deployment` and `prefect flow-run` to the server of this folder's `make serve`,
+unless another is set, and reproduce-table2 to its deployment.
 """
 
 import re
@@ -17,8 +17,8 @@ from gpt1.base.locks import server_address
 
 
 def deployment_name() -> str:
-    """Return the name of this folder's deployments and tag of its runs: no other folder runs
-    them.
+    """Return the name of this folder's deployments and tag of its runs, which no other folder
+    has.
     """
     folder = Path.cwd()
     return f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', folder.name)}-{fingerprint(str(folder))[:6]}"

@@ -1,5 +1,5 @@
 """Stages as processes: each is a `dvc repro --single-item` with its own process group and log. It
-ends when this process ends, in any way, and when a stop is requested, on whatever machine.
+ends when this process ends, or when a stop is requested.
 """
 
 import os
@@ -62,8 +62,8 @@ def stop_and_raise(*_: object) -> None:
 
 
 def repro(name: str, environment: Mapping[str, str]) -> None:
-    """Have DVC bring one stage up to date. Raises StageLostError, or StageFailedError, which also
-    answers a requested stop.
+    """Have DVC bring one stage up to date. Raises StageLostError or StageFailedError, the latter
+    also after a requested stop.
     """
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", name]
     waiting, path = "", f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
@@ -99,7 +99,7 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
         if not (busy := BUSY.search(text)):
             raise failure(name, status, text)
         if waiting != (waiting := busy[1]):  # another DVC reads or writes what this stage would
-            print(f"{name} waits for {waiting}", file=sys.stderr, flush=True)
+            print(f"{name} waits for {waiting}", file=sys.stderr)
         time.sleep(POLL_SECONDS)
 
 

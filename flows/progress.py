@@ -24,7 +24,7 @@ class Progress(Bar):
     """A run's progress for a person, from its start to its end."""
 
     def __init__(self, names: Iterable[str], seconds: Mapping[str, float], lanes: int) -> None:
-        """Show the progress of these stages; `seconds`: what each takes; `lanes` run at once."""
+        """Show these stages; `seconds`: what each takes; `lanes` run at once."""
         console = Console(stderr=True, highlight=False)
         # the description alone gives way where the terminal is narrow
         words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))

@@ -48,7 +48,7 @@ PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
 
 
 def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
-    """Return whether another try may succeed: bad input and wrong parameters stay as they are."""
+    """Return whether another try may succeed."""
     return isinstance(state.data, StageLostError) and not stops_requested()
 
 
@@ -62,7 +62,7 @@ def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
 )
 def run_stage(name: str, environment: dict[str, str]) -> float:
     """Run a stage whose needs have completed. Returns its seconds, 0 where DVC found it up to date
-    or in its cache. Raises what flows.processes.repro raises.
+    or in its cache. Raises what `repro` raises.
     """
     began = time.monotonic()
     try:
@@ -90,8 +90,8 @@ def show_table(name: str) -> None:
 
 def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
     """Run every changed stage once its needs have completed, and those whose needs made something
-    new, the longest path behind them first. Returns the names of failed stages; stages that do not
-    need these still run.
+    new, the longest path first. Returns the names of failed stages; stages that do not need these
+    still run.
     """
     outdated = {name: stage for name, stage in stages.items() if stage.outdated}
     seconds: dict[str, float] = read_json(SECONDS) if SECONDS.is_file() else {}
@@ -165,8 +165,8 @@ def finish(command: str) -> State[Any]:
 
 
 def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[Any]:
-    """Run those of these stages (none: all), and of all that they need, that are out of date;
-    `lanes` at once, by default as many as the machine allows. Every flow calls this.
+    """Run those of these stages (none: all), and of their needs, that are out of date, `lanes` at
+    once (None: as many as the machine allows). Every flow calls this.
     """
     get_run_logger().info(f"in {Path.cwd()}")
     try:

@@ -1,6 +1,4 @@
-"""Run a flow in this process, for `gpt1 run`. It first finds out what is out of date; where nothing
-is, no server starts.
-"""
+"""Run a flow in this process, for `gpt1 run`. Where nothing is out of date, no server starts."""
 
 import logging
 import os
@@ -20,7 +18,7 @@ NEXT = "next: gpt1 table table2 (a table), gpt1 report (the page), gpt1 sync (to
 
 @alone_here()
 def run_here(targets: Sequence[str], lanes: int | None) -> int:
-    """Bring targets (none: the whole graph) up to date; returns the exit status. Raises
+    """Bring targets (none: the whole graph) up to date. Returns the exit status. Raises
     UserError.
     """
     signal.signal(signal.SIGINT, stop_and_raise)
@@ -29,7 +27,7 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     if not any(stage.outdated for stage in stages.values()):
         print(f"everything is up to date ({len(stages)} stages)\n{NEXT}")
         return 0
-    print(outlook(stages), file=sys.stderr, flush=True)
+    print(outlook(stages), file=sys.stderr)
     # Prefect's lines are for its pages; a person sees those of flows/progress.py
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     os.environ["PREFECT_LOGGING_INTERNAL_LEVEL"] = "CRITICAL"
@@ -46,7 +44,7 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
             with tags(deployment_name()):
                 state: Any = reproduce_all(only=list(targets), lanes=lanes, return_state=True)
         except httpx.TransportError:
-            print(f"error: {SERVER_GONE}", file=sys.stderr, flush=True)
+            print(f"error: {SERVER_GONE}", file=sys.stderr)
             os._exit(USER_ERROR_STATUS)  # Prefect's threads would try for minutes to send lines
         for handler in logging.getLogger("prefect.flow_runs").handlers:
             handler.flush()  # while there is a server to take the lines

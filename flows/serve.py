@@ -52,8 +52,8 @@ def serve_flows() -> None:
 
 
 def note_crashes() -> None:
-    """Mark those runs of this folder's flows as Crashed whose process has gone: Prefect's pages
-    would show them as Running for ever.
+    """Mark this folder's flow runs as Crashed whose process has gone. Prefect's pages would show
+    them as Running for ever.
     """
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter

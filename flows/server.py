@@ -1,5 +1,5 @@
-"""Prefect's and MLflow's servers on the loopback address: those that the user's settings name,
-those that this folder started, and no others.
+"""Prefect's and MLflow's servers on the loopback address: those that the user's settings name, and
+those that this folder started.
 """
 
 import os
@@ -12,7 +12,7 @@ import time
 import tomllib
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
@@ -40,7 +40,7 @@ def is_up(url: str) -> bool:
 
 
 def free_port(wanted: int = 0) -> int:
-    """Return the wanted port of this host if nobody listens on it, else any free port."""
+    """Return the wanted port of this host if it is free, else any free port."""
     for port in (wanted, 0):
         with socket.socket() as free, suppress(OSError):
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a server just ended
@@ -50,8 +50,8 @@ def free_port(wanted: int = 0) -> int:
 
 
 def usual_ports(usual: int = 0) -> list[int]:
-    """Return ports to try: the usual one if it is free, else any; then another, in case somebody
-    takes that one meanwhile.
+    """Return ports to try: the usual one if it is free, else any; then another, in case that is
+    taken meanwhile.
     """
     return [free_port(usual), free_port()]
 
@@ -139,7 +139,7 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) 
 
 
 def listens(pid: int, port: int) -> bool:
-    """Return whether a process or its children listen on a port: a page there may be someone
+    """Return whether a process or its children listen on a port, for a page there may be someone
     else's.
     """
     import psutil
@@ -183,10 +183,11 @@ def mlflow_server() -> Iterator[str]:
 
 @contextmanager
 def prefect_server(lasting: bool = False) -> Iterator[str]:
-    """Give the address of an API for flows in the block: the configured one, that of this folder's
-    make serve, or one started for the block. A `lasting` one starts where the settings name it on
-    this host, or on the usual port. A run alone takes any port and, where the configured server
-    does not answer, starts its own. Raises UserError.
+    """Give the address of Prefect's API for flows in the block: the configured one, that of this
+    folder's make serve, or one started for the block.
+
+    A `lasting` server starts where the settings name it on this host, or on the usual port. A run
+    alone takes any port, also where the configured server does not answer. Raises UserError.
     """
     home = os.environ.get("PREFECT_HOME", "~/.prefect")
     profiles = Path(os.environ.get("PREFECT_PROFILES_PATH", f"{home}/profiles.toml")).expanduser()
@@ -221,12 +222,12 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
         if lasting and here:
             ports = [named_port(here[1], setting_name)]
         else:
-            print(f"{line}: this run has a server of its own", file=sys.stderr, flush=True)
+            print(f"{line}: this run has a server of its own", file=sys.stderr)
     words = ["prefect", "server", "start"]
-    with ExitStack() as server:
-        url = server.enter_context(program("prefect", words, "/api/health", ports)) + "/api"
-        server.enter_context(temporary_settings({PREFECT_API_URL: url}))
-        yield url
+    with program("prefect", words, "/api/health", ports) as address:
+        url = f"{address}/api"
+        with temporary_settings({PREFECT_API_URL: url}):
+            yield url
 
 
 def why_not_prefect(url: str) -> str:

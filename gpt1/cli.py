@@ -1,5 +1,5 @@
-"""`gpt1 …`: which commands there are, in which order. Each module of gpt1/commands imports what it
-needs when its command is called, so that help is quick.
+"""`gpt1 …`: its commands in order. Each module of gpt1/commands imports what it needs when its
+command is called, so that help is quick.
 """
 
 import importlib
@@ -79,14 +79,12 @@ for name in COMMANDS:
 
 
 def main() -> None:
-    """Entry point of the console script: a person's mistake ends with one line and a status, never
-    a traceback.
-    """
+    """Run the console script: a mistake ends with one line and a status, never a traceback."""
     run_stage(called)
 
 
 def called() -> None:
-    """The command that the command line names. Raises UserError for one that cannot be
+    """Run the command that the command line names. Raises UserError for one that cannot be
     understood.
     """
     here = Path("gpt1/cli.py")

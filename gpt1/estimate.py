@@ -1,6 +1,4 @@
-"""What a run will take, before it starts: updates, tokens, 6 N D operations, time on a GPU, room on
-the disk.
-"""
+"""What a run will take: updates, tokens, 6 N D operations, time on a GPU, room on the disk."""
 
 import math
 import shutil
@@ -18,24 +16,18 @@ from gpt1.train.schedules import snapshot_updates
 # the authors' byte pairs: counted in SNLI, MNLI, QNLI, RTE and RACE; for CoLA, SST-2, STS-B and QQP
 # from counts with 5,000 merges; for SciTail, MRPC and Story Cloze guessed from their mean words.
 OFFICIAL = {
-    name: (int(examples), int(length))
-    for name, examples, length in map(
-        str.split,
-        """
-    snli          549367   26
-    mnli          392702   39
-    qnli          104743   51
-    rte             2490   71
-    scitail        23596   38
-    race           87866  353
-    story_cloze     1497   53
-    cola            8551   11
-    sst2           67349   13
-    mrpc            3668   55
-    stsb            5749   31
-    qqp           363846   31
-        """.strip().splitlines(),
-    )
+    "snli": (549_367, 26),
+    "mnli": (392_702, 39),
+    "qnli": (104_743, 51),
+    "rte": (2_490, 71),
+    "scitail": (23_596, 38),
+    "race": (87_866, 353),
+    "story_cloze": (1_497, 53),
+    "cola": (8_551, 11),
+    "sst2": (67_349, 13),
+    "mrpc": (3_668, 55),
+    "stsb": (5_749, 31),
+    "qqp": (363_846, 31),
 }
 OTHER, TOWN = (10_000, 40), (900, 20)  # of a task not named above; of the made-up town's, about
 BYTES_A_TOKEN, BOOKSCORPUS_BYTES, PAGE_BYTES = 4.5, 5.0e9, 1_911  # Zhu et al. 2015; a town's page
@@ -61,7 +53,7 @@ class Work(NamedTuple):
 
 
 def parameters(params: Params, network: NetworkName) -> int:
-    """N: weights of the matrices, the embedding among them, which is the softmax's too."""
+    """Return N, the weights of all matrices; the embedding is the softmax's too."""
     model = params.model
     rows = params.bpe.merges + 2 * params.bpe.alphabet_size + 2
     if network == "transformer":
@@ -72,8 +64,8 @@ def parameters(params: Params, network: NetworkName) -> int:
 
 
 def corpus_tokens(params: Params) -> float:
-    """Tokens of the books: the made-up town's, those in data/raw, or else BooksCorpus where a
-    training needs it.
+    """Return the tokens of the books: of the made-up town, of data/raw, or else of BooksCorpus
+    where a training needs it.
     """
     folder = params.sources["books"].folder
     if (town := params.town) and is_made_up(folder):
@@ -83,7 +75,7 @@ def corpus_tokens(params: Params) -> float:
 
 
 def pretraining(params: Params, network: NetworkName) -> Work:
-    """A pre-training of a network."""
+    """Return the work of a pre-training."""
     recipe, kind = params.pretrain, f"pretrain {network}"
     if recipe.source == "official":
         return Work(kind, *[0] * 5)
@@ -99,7 +91,7 @@ def pretraining(params: Params, network: NetworkName) -> Work:
 def finetuning(
     params: Params, task: str, ablation: str | None, network: NetworkName, kind: str, parts: int = 1
 ) -> Work:
-    """The fine-tunings of a task, on every seed, of so many parts each."""
+    """Return the work of a task's fine-tunings, on every seed, of so many parts each."""
     recipe, row = finetune_recipe(params, task, ablation), params.tasks[task]
     made_up = is_made_up(params.sources[task].folder)
     examples, length = TOWN if made_up else OFFICIAL.get(task, OTHER)
@@ -115,7 +107,7 @@ def finetuning(
 
 
 def works(params: Params) -> dict[str, Work]:
-    """The work of each stage that trains, by its name in DVC's graph."""
+    """Return the work of each stage that trains."""
     stages = {
         f"pretrain@{network}-{seed}": pretraining(params, network)
         for network in params.networks.pretrain
@@ -136,14 +128,14 @@ def works(params: Params) -> dict[str, Work]:
 
 
 def total(kind: str, rows: Collection[Work]) -> Work:
-    """The sum of the rows of a kind, or of all."""
+    """Sum the rows of a kind, or of all."""
     own = [row[1:] for row in rows if kind in (row.kind, "all")]
     return Work(kind, *map(sum, zip([0] * 5, *own, strict=True)))
 
 
 def lines(params: Params, outdated: Collection[str] | None = None) -> list[str]:
-    """The screen of `gpt1 estimate`, of the `outdated` stages (None: of all); the last two lines
-    stand for all of it.
+    """Return the screen of `gpt1 estimate`, of the `outdated` stages (None: all); the last two
+    lines summarise it.
     """
     stages = {
         name: row for name, row in works(params).items() if outdated is None or name in outdated
@@ -179,6 +171,6 @@ def lines(params: Params, outdated: Collection[str] | None = None) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """A time in words."""
+    """Put a time in words."""
     hours = seconds / 3600
     return f"{hours / 24:,.0f} days" if hours > 48 else f"{hours:.0f} h" if hours > 1 else "minutes"

@@ -28,9 +28,9 @@ from gpt1.inference.finetuned import finetuned_task
 from gpt1.inference.generation import load_language_model
 from gpt1.model.weights import read_tensors
 from gpt1.params.schema import read_params
-from gpt1.results.curves import curves_of
 from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.provenance import facts, sources
+from gpt1.results.report import curves_of
 from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.rows import Example
 from gpt1.tracking.results import finished_trainings, read_training

@@ -7,8 +7,7 @@ import pytest
 import torch
 from made_data import paper, seeded, tiny_sizes
 
-from gpt1.model.block import dropped
-from gpt1.model.gpt import Decoder
+from gpt1.model.gpt import Decoder, dropped
 from gpt1.model.heads import Classifier, Head
 from gpt1.model.lstm import Lstm
 from gpt1.train import optim
@@ -56,7 +55,7 @@ def test_every_place_of_a_block_has_a_mask_of_its_own(monkeypatch):
         masks.append(dropped(torch.ones_like(x), rate))
         return x * masks[-1]
 
-    monkeypatch.setattr("gpt1.model.block.dropped", watched)
+    monkeypatch.setattr("gpt1.model.gpt.dropped", watched)
     network, tokens_bt = Decoder(SIZES, ROWS, seeded(0)), torch.zeros(1, 12, dtype=torch.long)
     for seed in (3, 3, 4):
         torch.manual_seed(seed)
@@ -64,7 +63,8 @@ def test_every_place_of_a_block_has_a_mask_of_its_own(monkeypatch):
     assert torch.equal(hidden[0], hidden[1])
     assert not torch.equal(hidden[0], hidden[2])
     places = len(masks) // 3
-    assert places == 3 * SIZES.layers, "attention, its projection, the feed-forward part"
+    each = "the embeddings; of each block attention, its projection, the feed-forward part"
+    assert places == 1 + 3 * SIZES.layers, each
     assert len({tuple(mask.flatten().tolist()) for mask in masks[:places]}) == places
 
 

@@ -5,8 +5,8 @@ import statistics
 import pandas as pd
 import pytest
 
-from gpt1.results.columns import glue_tasks
 from gpt1.results.paper import GLUE_ROW, GLUE_TASKS, MODEL, TABLE2, TABLE3, TABLE4, TABLES
+from gpt1.results.tables import glue_tasks
 
 RACE_TEST_QUESTIONS = {"RACE-m": 1436, "RACE-h": 3498}  # Lai et al. 2017
 

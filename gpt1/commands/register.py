@@ -32,7 +32,8 @@ def register(
     from gpt1.results.runs import NAMES, freshness
 
     state = freshness()
-    registered = register_models(read_params(), tasks or [], state.stages, state.line(NAMES))
+    outdated, notice = state.outdated_stages, state.line(NAMES)
+    registered = register_models(read_params(), tasks or [], outdated, notice)
     for version in registered:
         print(
             f"{version.name} version {version.version}: seed {version.seed},"

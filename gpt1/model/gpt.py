@@ -1,49 +1,110 @@
-"""The decoder of the paper, section 4.1: post-norm Transformer blocks (block.py), learned
-positions, an output softmax tied to the embeddings.
+"""The decoder of the paper, section 4.1: post-norm Transformer blocks, learned positions, an output
+softmax tied to the embeddings.
 
 Shape letters: b sequences, t positions, m real tokens of all sequences, d width, h heads, v
 embedding rows, p positions of the context.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.block import Block, dropped
 from gpt1.model.layout import Layout, Real
 from gpt1.params.schema import Model
 
 
-class Embeddings(NamedTuple):
-    """The (dropped) embedding matrix of a forward pass: the authors' single matrix, kept as its two
-    parts.
+def dropped(x: Tensor, rate: float) -> Tensor:
+    """Apply torch's dropout: 0 with probability `rate`, else x / (1 - rate)."""
+    return F.dropout(x, rate, training=rate > 0)
+
+
+class Block(nn.Module):
+    """n = LN(x + attention(x)); LN(n + feed_forward(n)): normalisation comes after each residual
+    sum.
     """
+
+    def __init__(self, sizes: Model) -> None:
+        super().__init__()
+        self.heads = sizes.heads
+        self.qkv = nn.Linear(sizes.width, 3 * sizes.width)
+        self.projection = nn.Linear(sizes.width, sizes.width)
+        self.attention_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
+        self.expand = nn.Linear(sizes.width, sizes.feed_forward)
+        self.contract = nn.Linear(sizes.feed_forward, sizes.width)
+        self.feed_forward_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
+
+    def forward(self, x_md: Tensor, layouts: Sequence[Layout], dropout: float) -> Tensor:
+        """Return hidden states [m, d] from those of the block below. Each layout's sequences attend
+        to themselves.
+        """
+        # One product for queries, keys and values: three times as wide is quicker than three.
+        qkv_md = self.qkv(x_md)
+        sizes = [layout.tokens() for layout in layouts]
+        more = len(x_md) - sum(sizes)  # places that make m one of few numbers
+        # Attention is the only part in which tokens meet: here the rows [m, d] part into sequences,
+        # everywhere else each row is by itself.
+        mixed = [
+            self._attention(qkv_part_md, layout, dropout)
+            for qkv_part_md, layout in zip(qkv_md.split([*sizes, more]), layouts, strict=False)
+        ]
+        mixed += [qkv_md.new_zeros(more, x_md.shape[1])] * (more > 0)
+        mixed_md = mixed[0] if len(mixed) == 1 else torch.cat(mixed)
+        # Post-norm, as in the original Transformer. GPT-2 and later put the norm before each part.
+        n_md = self.attention_norm(x_md + dropped(self.projection(mixed_md), dropout))
+        # GELU in the tanh form of the authors' code; the exact one differs by up to 5e-4.
+        fed_md = self.contract(F.gelu(self.expand(n_md), approximate="tanh"))
+        normed_md: Tensor = self.feed_forward_norm(n_md + dropped(fed_md, dropout))
+        return normed_md
+
+    def _attention(self, qkv_md: Tensor, layout: Layout, dropout: float) -> Tensor:
+        """Return softmax(Q Kᵀ / √d) V of each head, [m, d]; by torch's fused kernel where the
+        layout has no mask.
+        """
+        b, t, bias_tt = layout.b, layout.t, layout.bias_tt
+        qkv_btd = layout.padded(qkv_md)
+        # d becomes heads x their width; the heads move before the positions, so that one batched
+        # product serves all of them.
+        query_bhtd, key_bhtd, value_bhtd = qkv_btd.view(b, t, 3, self.heads, -1).permute(
+            2, 0, 3, 1, 4
+        )
+        if bias_tt is None:
+            mixed_bhtd = F.scaled_dot_product_attention(
+                query_bhtd, key_bhtd, value_bhtd, dropout_p=dropout, is_causal=True
+            )
+        else:
+            # The queries are scaled, not the scores: t x d numbers instead of t x t.
+            scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
+            probabilities_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
+            mixed_bhtd = dropped(probabilities_bhtt, dropout) @ value_bhtd
+        return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
+
+
+class Embeddings(NamedTuple):
+    """The (dropped) embedding matrix of a forward pass: the authors' single matrix in two parts."""
 
     tokens_vd: Tensor
     positions_pd: Tensor
 
     def all_rows_vd(self) -> Tensor:
-        """Token, special and position rows together: the authors' softmax in fine-tuning runs over
-        all of them.
+        """Return token, special and position rows, which are all in the authors' softmax in
+        fine-tuning.
         """
         return torch.cat([self.tokens_vd, self.positions_pd])
 
 
 class Hidden(NamedTuple):
-    """What a network gives for a batch: hidden states [b, t, d], and the embeddings that its
-    softmax is tied to.
-    """
+    """Hidden states [b, t, d], and the embeddings that the softmax is tied to."""
 
     hidden_btd: Tensor
     embeddings: Embeddings
 
 
 class Decoder(nn.Module):
-    """The Transformer language model with `rows` token embeddings (the vocabulary, and in
-    fine-tuning the special symbols after it).
+    """The Transformer language model with `rows` token embeddings.
 
     Every matrix is drawn from `generator`: N(0, embedding_deviation) for embeddings, N(0,
     weight_deviation) for the rest; biases are 0.
@@ -68,14 +129,14 @@ class Decoder(nn.Module):
         self._draw(sizes, generator)
 
     def speed_up(self, compiled: bool, fused_attention: bool) -> None:
-        """Compile the blocks, and have torch's fused attention."""
+        """Compile the blocks, and use torch's fused attention."""
         self.fused_attention = fused_attention
         for block in self.blocks if compiled else ():
             block.compile()
 
     @property
     def context(self) -> int:
-        """Positions of the longest sequence."""
+        """Return the positions of the longest sequence."""
         return self.sizes.context
 
     @torch.no_grad()
@@ -91,12 +152,9 @@ class Decoder(nn.Module):
                 module.reset_parameters()
 
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
-        """Hidden states of token ids [b, t], t at most the context; a state sees its own and
-        earlier positions only. `dropout`: the rate of all of the paper's dropouts but the
-        classifier's.
-
-        Where the `real` tokens are given (see `real_places`), states are computed there only, and
-        are 0 elsewhere; padding comes last.
+        """Return hidden states of token ids [b, t], t at most the context; a state sees its own and
+        earlier positions only. `dropout`: the rate of all dropouts but the classifier's. With
+        `real` tokens, states are 0 elsewhere.
         """
         embeddings = Embeddings(self.tokens, self.positions)
         if dropout:  # one mask over the whole matrix, as the authors' code has it
@@ -114,8 +172,8 @@ class Decoder(nn.Module):
         return Hidden(layout.padded(x_md), embeddings)
 
     def _bias(self, t: int) -> Tensor | None:
-        """What is added to the scores [t, t]: -inf for what comes later. None: torch's fused
-        attention knows.
+        """Return what is added to the scores [t, t]: -inf for later positions. None with torch's
+        fused attention.
         """
         if self.fused_attention:
             return None

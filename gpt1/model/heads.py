@@ -1,4 +1,4 @@
-"""The classifiers on top of the decoder (paper, section 3.2 and Figure 1): they read the hidden
+"""The classifiers on top of the decoder (paper, section 3.2 and Figure 1), which read the hidden
 state at the first extract symbol.
 """
 
@@ -8,26 +8,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.block import dropped
-from gpt1.model.gpt import Embeddings
-from gpt1.model.layout import LENGTHS, Places, places_of
+from gpt1.model.gpt import Embeddings, dropped
+from gpt1.model.layout import LENGTHS, Real, real_places
 from gpt1.model.lstm import Network
 
 Combine = Literal["single", "sum", "choose"]
 
 
 def first_extract(tokens_bt: Tensor, extract: int) -> Tensor:
-    """Return the position [b] of each sequence's first extract symbol, where it ends; every
-    sequence must have one.
+    """Return the position [b] of each sequence's first extract symbol, its end; every sequence must
+    have one.
     """
     return (tokens_bt == extract).int().argmax(dim=1)
 
 
 class Head(nn.Module):
-    """Dropout, then one linear layer drawn from N(0, deviation) with bias 0.
-
-    `choose` gives each sequence one logit with the same weights; the other two give `outputs`
-    logits per example.
+    """Dropout, then one linear layer drawn from N(0, deviation) with bias 0. `choose` gives a logit
+    per sequence; the other two give `outputs` logits per example.
     """
 
     def __init__(
@@ -46,8 +43,8 @@ class Head(nn.Module):
             self.linear.bias.zero_()
 
     def forward(self, states_bkd: Tensor, dropout: float = 0.0) -> Tensor:
-        """Logits [b, outputs] from the extracted states of the k sequences of each example;
-        `dropout` is the classifier's own rate, one mask an example, shared by its sequences.
+        """Return logits [b, outputs] from the extracted states of the k sequences of each example.
+        `dropout`: the classifier's own rate; all sequences of an example have one mask.
         """
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout:
@@ -73,9 +70,7 @@ class Head(nn.Module):
 
 
 class Classified(NamedTuple):
-    """Logits [b, outputs], and what the auxiliary language model needs: hidden states of all b·k
-    sequences and the embeddings.
-    """
+    """Logits [b, outputs], the hidden states of all b·k sequences, and the embeddings."""
 
     logits_bo: Tensor
     hidden_ntd: Tensor
@@ -92,8 +87,8 @@ class Classifier(nn.Module):
         self.extract = decoder.tokens.shape[0] - 1
 
     def padded_length(self, t: int) -> int:
-        """Return the length to which sequences of t tokens are padded: one of few, because each new
-        shape would be prepared anew.
+        """Return the length to which sequences of t tokens are padded, one of few: each new shape
+        costs time.
         """
         return t + min(-t % LENGTHS, self.decoder.context - t)
 
@@ -102,19 +97,20 @@ class Classifier(nn.Module):
         tokens_bkt: Tensor,
         dropout: float = 0.0,
         classifier_dropout: float = 0.0,
-        places: Places | None = None,
+        real: Real | None = None,
     ) -> Classified:
-        """Logits of examples of k sequences each, token ids [b, k, t], right-padded with any id but
-        extract. `places`: of the b · k sequences, padded to `padded_length`, where known.
+        """Return logits of examples of k sequences, token ids [b, k, t], right-padded with any id
+        but extract. `real`: the tokens of the b · k sequences, padded to `padded_length`, where
+        known.
         """
         b, k, t = tokens_bkt.shape
         longer = self.padded_length(t)
         tokens_nt = F.pad(tokens_bkt.view(b * k, t), (0, longer - t))
-        if places is None:  # a GPU is waited for
+        if real is None:  # a GPU is waited for
             lengths_n = first_extract(tokens_nt[:, :t], self.extract).cpu() + 1
-            places = places_of(lengths_n, longer, tokens_nt.device)
-        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout, places.real)
+            real = real_places(lengths_n, longer, tokens_nt.device)
+        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout, real)
         sequences_n = torch.arange(b * k, device=tokens_nt.device)
         # A right-padded sequence ends with extract, so its last real token is the one to read.
-        states_bkd = hidden_ntd[sequences_n, places.last_n].view(b, k, -1)
+        states_bkd = hidden_ntd[sequences_n, real.last_n].view(b, k, -1)
         return Classified(self.head(states_bkd, classifier_dropout), hidden_ntd, embeddings)

@@ -15,8 +15,8 @@ WORTH_A_GROUP = {"cpu": 1 << 14}
 
 
 class AttentionGroup(NamedTuple):
-    """Neighbouring sequences, `start` to before `end`, that attend separately because they are
-    shorter: padded to t, their real tokens are `first` to before `last`.
+    """Neighbouring sequences, `start` to before `end`, that attend separately, padded to t only.
+    Their real tokens are `first` to before `last`.
     """
 
     start: int
@@ -27,12 +27,11 @@ class AttentionGroup(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where the m computed tokens of b sequences of t positions are (None: everywhere): the real
-    ones, and a little padding that makes m one of few numbers. The rest of the padding takes part
-    in attention only.
+    """Where the m computed tokens of b sequences of t positions are (None: everywhere). Other
+    padding takes part in attention only.
 
-    `bias_tt` is added to the scores: -inf for what a position does not see, else 0. None: each sees
-    all before it, and torch's fused attention is used.
+    `bias_tt` is added to the scores: -inf for what a position does not see, else 0. None: torch's
+    fused attention, causal.
     """
 
     b: int
@@ -45,7 +44,7 @@ class Layout(NamedTuple):
         return self.b * self.t if self.real_m is None else len(self.real_m)
 
     def of(self, group: AttentionGroup) -> "Layout":
-        """Return the layout of one group of sequences."""
+        """Return the layout of one group."""
         assert self.real_m is not None
         real_m = self.real_m[group.first : group.last]
         return Layout(
@@ -58,14 +57,11 @@ class Layout(NamedTuple):
 
     def real(self, x_btd: Tensor) -> Tensor:
         """Return the rows of the real tokens, [m, d]."""
-        return (
-            x_btd.flatten(0, 1)
-            if self.real_m is None
-            else x_btd.flatten(0, 1).index_select(0, self.real_m)
-        )
+        x_md = x_btd.flatten(0, 1)
+        return x_md if self.real_m is None else x_md.index_select(0, self.real_m)
 
     def padded(self, x_md: Tensor) -> Tensor:
-        """Put rows into their places, zeros elsewhere, [b, t, d]."""
+        """Put rows [m, d] into their places, zeros elsewhere, [b, t, d]."""
         if self.real_m is not None:
             x_md = x_md.new_zeros(self.b * self.t, x_md.shape[1]).index_copy(0, self.real_m, x_md)
         return x_md.view(self.b, self.t, -1)
@@ -92,48 +88,38 @@ def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
 
 
 def few(m: int) -> int:
-    """Round m up by at most an eighth, to one of eight numbers between two powers of two: oneDNN
-    prepares a bfloat16 product anew for every shape, which takes longer than a small product
-    itself.
+    """Round m up by at most an eighth, to one of eight numbers between two powers of two: each new
+    shape costs oneDNN more than a small bfloat16 product.
     """
     step = 1 << max(0, m.bit_length() - 4)
     return -(-m // step) * step
 
 
 class Real(NamedTuple):
-    """The places [m] of the tokens to compute among the b · t of a batch, and the groups that
-    attend separately (none: all together).
+    """The tokens to compute of n right-padded sequences: their places [m] among the n · t, the
+    position [n] of each sequence's last token, and the groups that attend separately (none: all
+    together).
     """
 
     places_m: Tensor
+    last_n: Tensor
     groups: Sequence[AttentionGroup] = ()
 
 
-class Places(NamedTuple):
-    """The tokens to compute of right-padded sequences, and the place [n] of each sequence's last
-    token.
-    """
-
-    real: Real
-    last_n: Tensor
-
-
-def places_of(lengths_n: Tensor, t: int, device: torch.device) -> Places:
-    """Return the places of right-padded sequences of these lengths (on the host), padded to t."""
-    return Places(real_places(lengths_n, t, device), to_device(lengths_n - 1, device))
-
-
 def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
-    """Return those of the n · t places of right-padded sequences that are within their lengths,
-    ascending, and then as much padding as makes m one of few numbers.
-
-    This runs on the host, where the lengths are, so it does not wait for a GPU.
+    """Return the tokens to compute of right-padded sequences: all within their lengths, ascending,
+    then as much padding as makes m one of few numbers. It runs on the host, so it does not wait for
+    a GPU.
     """
     real = (torch.arange(t) < lengths_n[:, None]).flatten()
     real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)
     places_m = torch.cat([real_m, padding[: few(len(real_m)) - len(real_m)]])
     groups = groups_of(lengths_n, t, WORTH_A_GROUP.get(device.type, math.inf))
-    return Real(to_device(places_m, device), groups if len(groups) > 1 else ())
+    return Real(
+        to_device(places_m, device),
+        to_device(lengths_n - 1, device),
+        groups if len(groups) > 1 else (),
+    )
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:

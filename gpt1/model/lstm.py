@@ -1,17 +1,15 @@
-"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place, with the same
+"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place, same
 embeddings, softmax and heads.
 
-Embedding of the model's width -> LSTM -> linear to that width -> the softmax tied to the
-embeddings. Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c + i *
-tanh(g). Shape letters as in gpt.py, and u LSTM units.
+Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c + i * tanh(g). Shape
+letters as in gpt.py, and u LSTM units.
 """
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.block import dropped
-from gpt1.model.gpt import Decoder, Embeddings, Hidden
+from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
 from gpt1.model.layout import Real
 from gpt1.params.schema import Model
 
@@ -19,10 +17,9 @@ FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Joz
 
 
 class Lstm(nn.Module):
-    """The LSTM language model with `rows` token embeddings; it has no positions, so any length may
-    pass.
+    """The LSTM language model with `rows` token embeddings and no positions.
 
-    Sampled as the decoder is: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for
+    Drawn as the decoder is: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for
     other matrices, biases 0 (forget gate 1).
     """
 
@@ -44,10 +41,9 @@ class Lstm(nn.Module):
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
-        """Hidden states of token ids [b, t]; a state sees its own and earlier positions only.
-
-        Dropout acts on the embedding matrix and on the LSTM's outputs. The `real` tokens change
-        nothing: padding comes last.
+        """Return hidden states of token ids [b, t]; a state sees its own and earlier positions
+        only. Dropout acts on the embedding matrix and on the LSTM's outputs. `real` changes
+        nothing.
         """
         rows_vd = dropped(self.tokens, dropout)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, rows_vd))

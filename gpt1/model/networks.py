@@ -1,7 +1,5 @@
 """The networks by name: how to build one, and how many parameters it has."""
 
-from typing import Any
-
 import torch
 
 from gpt1.model.gpt import Decoder
@@ -30,21 +28,17 @@ def describe(
     name: str, params: Params, vocabulary_size: int, vocabulary_fingerprint: str
 ) -> Description:
     """Describe the weights of a network of this run's sizes over this vocabulary."""
-    lstm_sizes: dict[str, Any] = (
-        {} if name == "transformer" else {"lstm_units": _units(name, params)}
-    )
-    return Description(
-        name, params.model.model_dump() | lstm_sizes, vocabulary_size, vocabulary_fingerprint
-    )
+    config = params.model.model_dump()
+    if name != "transformer":
+        config["lstm_units"] = _units(name, params)
+    return Description(name, config, vocabulary_size, vocabulary_fingerprint)
 
 
 def make_network(name: str, params: Params, rows: int, generator: torch.Generator) -> Network:
-    """Build a network of this run's sizes with `rows` token embeddings and fresh random weights."""
-    return (
-        Decoder(params.model, rows, generator)
-        if name == "transformer"
-        else Lstm(params.model, _units(name, params), rows, generator)
-    )
+    """Build a network of this run's sizes with `rows` token embeddings and random weights."""
+    if name == "transformer":
+        return Decoder(params.model, rows, generator)
+    return Lstm(params.model, _units(name, params), rows, generator)
 
 
 def _units(name: str, params: Params) -> int:

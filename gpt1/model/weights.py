@@ -32,9 +32,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Description:
-    """What a weights file holds: the kind of network, its sizes, and the vocabulary of its token
-    rows.
-    """
+    """What a weights file holds: the kind of network, its sizes, and its vocabulary."""
 
     kind: str
     config: dict[str, Any]
@@ -42,24 +40,9 @@ class Description:
     vocabulary_fingerprint: str
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
-    """Write tensors as safetensors: beside, synced, renamed.
-
-    Equal tensors and metadata give equal bytes as long as metadata has one entry: safetensors
-    writes more in a random order.
-    """
-    # safetensors takes no views; sorted, for equal weights are to give equal bytes.
-    contiguous = {
-        name: tensor.detach().to("cpu", copy=False).contiguous()
-        for name, tensor in sorted(tensors.items())
-    }
-    with writing(path, "wb") as file:
-        file.write(save(contiguous, metadata))
-
-
 def read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Read metadata and tensors of a safetensors file. Raises UserError where it is missing, cut
-    short or damaged.
+    """Read metadata and tensors of a safetensors file. Raises UserError where it is missing or
+    damaged.
     """
     if not path.is_file():
         raise UserError(f"{path} is not there; run the stage that writes it (dvc repro)")
@@ -79,13 +62,21 @@ def save_weights(path: Path, model: nn.Module, description: Description) -> None
 
 
 def save_state(path: Path, state: Mapping[str, Tensor], description: Description) -> None:
-    """Write the weights of a state_dict with their description."""
-    save_tensors(path, state, {"description": json.dumps(asdict(description), sort_keys=True)})
+    """Write the weights of a state_dict with their description. Equal weights give equal bytes."""
+    # one entry, for safetensors writes several in a random order
+    metadata = {"description": json.dumps(asdict(description), sort_keys=True)}
+    # safetensors takes no views
+    contiguous = {
+        name: tensor.detach().to("cpu", copy=False).contiguous()
+        for name, tensor in sorted(state.items())
+    }
+    with writing(path, "wb") as file:
+        file.write(save(contiguous, metadata))
 
 
 def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
-    """Read description and tensors of a weights file. Raises UserError where the file is damaged or
-    has no description.
+    """Read description and tensors of a weights file. Raises UserError where it is damaged or has
+    no description.
     """
     # Metadata is text from a file: nothing in it is trusted until its types are seen.
     metadata, tensors = read_tensors(path)
@@ -107,7 +98,7 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
 
 
 def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> None:
-    """Raise UserError where a file states sizes of a larger Transformer than it holds, which would
+    """Raise UserError where a file states sizes of a larger Transformer than it holds: those would
     fill the memory.
     """
     inner = 4 * sizes.width + 2 * sizes.feed_forward
@@ -121,8 +112,8 @@ def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> N
 
 
 def check_description(found: Description, expected: Description, path: Path) -> None:
-    """Raise UserError that names all differences between the weights found at `path` and those
-    wanted.
+    """Raise UserError that names all differences between the weights at `path` and those
+    expected.
     """
     differences = [
         f"{name} {getattr(expected, name)}, found {getattr(found, name)}"
@@ -154,12 +145,10 @@ def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
 
 
 def transfer_weights(path: Path, expected: Description, network: Network, layers: Transfer) -> None:
-    """Copy pre-trained weights into a network for fine-tuning; what is not copied keeps its fresh
-    random values.
+    """Copy pre-trained weights into a network for fine-tuning; the rest keeps its random values.
 
     `all`: everything; a number k: embeddings (tokens and positions) and the first k blocks; `none`:
-    nothing, and no file is read. The rows past the vocabulary, the special symbols, always stay
-    fresh. Raises UserError where the weights do not fit.
+    nothing. The special symbols' rows stay random. Raises UserError where the weights do not fit.
     """
     if layers == "none":
         return

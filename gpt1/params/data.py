@@ -1,5 +1,5 @@
-"""`gpt1 profile`: params.yaml for the data at hand, which are linked under data/raw, and what a run
-will download or leave out.
+"""`gpt1 profile`: params.yaml for the data at hand, linked under data/raw, and what a run will
+download or leave out.
 """
 
 import json
@@ -25,10 +25,9 @@ from gpt1.tasks.definitions import all_sources
 def download_sources(
     values: dict[str, Any], names: Sequence[str], books: str | None, accepted: Collection[str]
 ) -> None:
-    """Bring what a profile wants: sources by name, `all` for those that data/raw has not, and a set
-    of books, NAME[@commit].
-
-    Raises UserError for a name that cannot be downloaded, TemporaryError where one did not come.
+    """Download what a profile wants: sources by name, `all` for those that data/raw lacks, and a
+    set of books, NAME[@commit]. Raises UserError for a name that cannot be downloaded,
+    TemporaryError where one did not come.
     """
     needed, recipe, known = needed_by(values), values["pretrain"], all_sources()
     origins = {
@@ -72,10 +71,8 @@ def download_sources(
 
 
 def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | None) -> None:
-    """Write params.yaml for a profile, its overrides, the tasks and the data at hand, and say what
-    will run, and how to get what is left out.
-
-    Raises UserError and leaves params.yaml as it was.
+    """Write params.yaml for a profile, its overrides, the tasks and the data at hand; say what will
+    run, and how to get the rest. Raises UserError and leaves params.yaml as it was.
     """
     added = added_ablations(compose(name, overrides)["ablations"])
     overrides = [*added, *overrides]
@@ -109,8 +106,8 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
 def on_data(
     values: dict[str, Any], present: Collection[str], tasks: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The values less the tasks and sources that are neither present in data/raw nor made. Raises
-    UserError where no run is possible without one, or without one of `tasks`.
+    """Return the values without the tasks and sources that are neither in data/raw nor made. Raises
+    UserError where no run is possible without one, or one of `tasks` is lacking.
     """
     needed = needed_by(values)
     rows = {
@@ -132,8 +129,8 @@ def on_data(
 
 
 def added_ablations(recorded: Collection[str]) -> list[str]:
-    """Overrides that give today's params.yaml its ablations again that the profile does not know
-    and somebody has added a stage of: without them DVC would read no stage at all.
+    """Return overrides with the ablations of today's params.yaml that somebody has added with a
+    stage. Without them DVC would read no stage at all.
     """
     today = read_yaml(PARAMS).get("ablations", {}) if PARAMS.is_file() else {}
     names = (today.keys() & ablations_with_stage()) - {*recorded}
@@ -141,8 +138,8 @@ def added_ablations(recorded: Collection[str]) -> list[str]:
 
 
 def link_sources(folder: Path) -> None:
-    """Link what `folder` holds under data/raw. Raises UserError where it holds nothing known or a
-    real folder stands in the way.
+    """Link what `folder` holds under data/raw. Raises UserError where it holds nothing known, or a
+    real folder is in the way.
     """
     places = find_sources(folder, all_sources().values())
     if not any(places.values()):

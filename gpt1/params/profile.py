@@ -14,7 +14,7 @@ CONF = Path("conf")
 
 def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     """Return the plain values of a profile with overrides. Raises UserError for an unknown profile
-    or grammar; `validate` finds unknown keys.
+    or another grammar.
     """
     try:
         values = overridden(sections_of(name) | {"profile": name}, overrides)
@@ -54,8 +54,8 @@ def laid_over(base: Any, over: Any) -> Any:
 
 
 def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """Apply overrides, KEY=VALUE with dots in the key, to the values: a value, a row or a whole
-    section. Raises UserError for another grammar.
+    """Apply overrides, KEY=VALUE with dots in the key, to values, rows or sections. Raises
+    UserError for another grammar.
     """
     values = json.loads(json.dumps(values))  # no part is another's too, as an alias of YAML is
     for override in overrides:
@@ -91,8 +91,8 @@ def requested(
 
 
 def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Keep these sources only; remove the tasks, ablations, layer transfer and zero-shot sets of
-    all others.
+    """Keep only these sources, and the tasks, ablations, layer transfer and zero-shot sets of
+    theirs.
     """
 
     def named(rows: dict[str, Any]) -> dict[str, Any]:
@@ -109,5 +109,5 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
 
 
 def needed_by(values: dict[str, Any]) -> list[str]:
-    """The sources that the values cannot do without."""
+    """Return the sources that the values cannot do without."""
     return needed_sources(values["bpe"]["source"], values["pretrain"]["source"])

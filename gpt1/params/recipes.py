@@ -1,7 +1,5 @@
-"""Recipes that follow from params.yaml: how a task is trained, its seeds, the pre-training that
-each starts from, the layers transferred.
-
-DVC watches this file for every stage whose result it can change.
+"""Recipes that follow from params.yaml: how a task is trained, its seeds, their pre-trainings, the
+layers transferred. DVC watches this file for every stage that it can change.
 """
 
 from pathlib import Path
@@ -14,7 +12,7 @@ from gpt1.params.strict import validated
 
 
 def network_and_seed(name: str, number: str) -> tuple[NetworkName, int]:
-    """Parse the two words that name a pre-training on a command line. Raises UserError."""
+    """Parse the two words that name a pre-training. Raises UserError."""
     if name not in get_args(NetworkName) or not number.isdecimal():
         raise UserError(
             f"expected one of {', '.join(get_args(NetworkName))} and a seed, found {name} {number}"
@@ -23,8 +21,8 @@ def network_and_seed(name: str, number: str) -> tuple[NetworkName, int]:
 
 
 def pretraining_params(params: Params, network: NetworkName) -> Params:
-    """Return the parameters for pre-training a network: those of `pretrain` with its own learning
-    rate, if it has one.
+    """Return the parameters for pre-training a network, with its own learning rate, if it has
+    one.
     """
     rate = getattr(params, network).learning_rate
     if rate is None:
@@ -34,30 +32,26 @@ def pretraining_params(params: Params, network: NetworkName) -> Params:
 
 
 def pretraining_seed(params: Params, seed: int | None = None) -> int:
-    """Return the pre-training that fine-tuning seed `seed` starts from: the one of the same number,
-    or the only one. None: the first, which is used where one is enough.
+    """Return the pre-training of fine-tuning seed `seed`: the one of the same number, or the only
+    one. None: the first.
     """
     seeds = params.pretrain.seeds
     return seeds[0] if seed is None or len(seeds) == 1 else seed
 
 
 def pretraining_of(params: Params, network: NetworkName, seed: int | None = None) -> Path:
-    """Return the folder of the pre-training that fine-tuning seed `seed` starts from; None: the
-    first.
-    """
+    """Return the folder of the pre-training of fine-tuning seed `seed`; None: the first."""
     return stage_folder("pretrain", network, f"seed-{pretraining_seed(params, seed)}")
 
 
-def pretraining_stage(params: Params, network: NetworkName, seed: int | None = None) -> str:
-    """Return the name of the stage that makes the pre-training for fine-tuning seed `seed`; None:
-    the first.
-    """
-    return f"pretrain@{network}-{pretraining_seed(params, seed)}"
+def pretraining_stage(params: Params, network: NetworkName) -> str:
+    """Return the name of the stage that makes the first pre-training of a network."""
+    return f"pretrain@{network}-{pretraining_seed(params)}"
 
 
 def finetune_recipe(params: Params, task: str, ablation: str | None = None) -> Finetune:
-    """Return the recipe of a task's fine-tuning, or of an ablation's: section `finetune`, changed
-    by the task's row, changed by the ablation.
+    """Return the recipe of a fine-tuning: section `finetune`, changed by the task's row, changed by
+    the ablation.
     """
     values = params.finetune.model_dump() | params.tasks[task].finetune
     path = f"tasks.{task}.finetune"

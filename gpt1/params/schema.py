@@ -55,9 +55,7 @@ class Bpe(Section):
 
 
 class Baselines(Section):
-    """Systems that know no word order, which the networks must beat on every task; each is tuned on
-    dev.
-    """
+    """Systems that know no word order; each is tuned on dev."""
 
     systems: tuple[Literal["majority", "tfidf"], ...]
     words: PositiveInt
@@ -95,8 +93,8 @@ class Transformer(Section):
 
 
 class LstmParams(Section):
-    """The paper's baseline, of its proportion (`lstm`) or of equal size (`lstm_equal`): one LSTM
-    layer between the same embeddings (paper, section 5).
+    """The paper's baseline (section 5), of its proportion (`lstm`) or of equal size
+    (`lstm_equal`).
     """
 
     units: PositiveInt
@@ -172,8 +170,8 @@ class Networks(Section):
 
 
 class Ablation(Section):
-    """An ablation (paper, Table 5): which pre-trained network, what differs in fine-tuning, and on
-    which tasks, with their groups.
+    """An ablation (paper, Table 5): its pre-trained network, what differs in fine-tuning, its tasks
+    with their groups.
     """
 
     network: NetworkName
@@ -191,7 +189,7 @@ class Transfer(Section):
 
 
 class ZeroShotParams(Section):
-    """One zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to
+    """A zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to
     score.
     """
 
@@ -224,14 +222,14 @@ class TownParams(Section):
 
 
 class SourceParams(Section):
-    """Where one source lies: `data/<folder>/`, then its name; folder none: it is left out."""
+    """Where a source lies: `data/<folder>/<its name>`; folder none: it is left out."""
 
     group: Literal["corpus", "bpe", "weights", "tasks"]
     folder: str
 
 
 class TaskParams(Section):
-    """One task's row: how many rows of it, and what differs in its fine-tuning."""
+    """A task's row: how many rows of it, and what differs in its fine-tuning."""
 
     group: Group
     train_rows: PositiveInt | None
@@ -310,9 +308,7 @@ def needed_sources(bpe: str, pretrain: str) -> list[str]:
 
 
 def validate(values: Any) -> Params:
-    """Check plain values as params.yaml holds them. Raises UserError, one line that says what to
-    correct.
-    """
+    """Check plain values as params.yaml holds them. Raises UserError."""
     if isinstance(values, dict) and "variants" in values:
         raise UserError(
             f"{PARAMS}: written by an earlier version, in which ablations were called variants and"
@@ -333,9 +329,7 @@ def validate(values: Any) -> Params:
 
 
 def read_params(path: Path = PARAMS) -> Params:
-    """Read and check params.yaml. Raises UserError where it is missing, no YAML, or has a wrong key
-    or value.
-    """
+    """Read and check params.yaml. Raises UserError."""
     return validate(read_yaml(path))
 
 
@@ -347,7 +341,7 @@ def ablations_with_stage() -> set[str]:
 
 def refuse_without_stage(params: Params) -> None:
     """Raise UserError for an ablation without a stage in dvc.yaml, which would never run, and for a
-    stage without its ablation, with which DVC would read no stage at all.
+    stage without its ablation, with which DVC reads no stage.
     """
     for name in sorted(ablations_with_stage() ^ {*params.ablations}):
         raise UserError(

@@ -43,9 +43,7 @@ def parse_yaml(text: str, where: str = "the text") -> Any:
 
 
 def write_yaml(path: Path, values: dict[str, Any], composed_by: str) -> None:
-    """Write plain values, with a first line that says who composed them, as DVC would; so `dvc exp
-    run -S` changes one line.
-    """
+    """Write plain values as DVC would, below a line that says who composed them."""
     with writing(path) as file:
         file.write(f"# Composed by: {composed_by}\n# {HEAD}\n")
         YAML().dump(values, file)

@@ -1,5 +1,5 @@
-"""Decide whether two runs of one recipe on the same data agree: compare means over seeds with how
-far seeds lie apart. docs/results.md states the rule and how often it errs.
+"""Decide whether two runs of one recipe on the same data agree, by how far seeds lie apart.
+docs/results.md states the rule and how often it errs.
 """
 
 from collections.abc import Iterator
@@ -10,10 +10,9 @@ import pandas as pd
 
 from gpt1.base.files import LOGS, read_json, stage_folder
 from gpt1.params.yaml import read_yaml
-from gpt1.results.columns import FULL
 from gpt1.results.paper import AVERAGE
 from gpt1.results.runs import RUN, SCORES, find_run, read_table, shipped
-from gpt1.results.tables import TITLES, average, common_titles
+from gpt1.results.tables import FULL, TITLES, average, common_titles
 from gpt1.tracking.log import read_log
 
 KEYS = ["system", "task", "column", "metric", "update"]
@@ -29,9 +28,8 @@ PERPLEXITY_RATIO = 1.02
 
 class Agreement(NamedTuple):
     """A comparison of two runs: one sentence, whether they agree (None: not comparable), and a
-    table by system, task, column, metric and update. Its columns: `here` and `there`, the means
-    over seeds; `spread`, the deviation over seeds there (here where there is one seed there);
-    `allowed`, the largest difference that counts as agreement.
+    table by KEYS: means over seeds, `here` and `there`; `spread`, the deviation over seeds there
+    (with one seed there: here); `allowed`, the largest difference that counts as agreement.
     """
 
     sentence: str
@@ -47,7 +45,7 @@ def agreement(other: Path, title: str) -> Agreement:
     both = scores.dropna(subset=["here", "there"])
     fingerprinted = both.query("rows_here != '' and rows_there != '' and task.notna()")
     other_rows = fingerprinted[fingerprinted["rows_here"] != fingerprinted["rows_there"]]
-    reasons = [*different_parameters(other)]
+    reasons = list(different_parameters(other))
     # a run without fingerprints, of an earlier version, is compared where it has the same recipe
     difference = ""
     if len(other_rows) == len(fingerprinted) and (reasons or len(other_rows)):
@@ -77,26 +75,26 @@ def agreement(other: Path, title: str) -> Agreement:
 
 
 def agreement_with_shipped() -> str:
-    """Return a sentence: whether the run in the current folder agrees with the shipped run of its
-    recipe and data. "" where none ships, and for shipped runs themselves.
+    """Say whether this folder's run agrees with the shipped run of its recipe and data. "" where
+    none ships.
     """
     found = (agreement(find_run(name), name) for name in shipped() if not Path(RUN).is_file())
     return next((each.sentence for each in found if each.agree is not None), "")
 
 
 def side_by_side(other: Path) -> pd.DataFrame:
-    """Put the scores of both runs side by side, indexed by KEYS, with each system's mean of those
-    columns of Table 5 that both runs have.
+    """Join the scores of both runs by KEYS, with each system's mean of the columns of Table 5 that
+    both have.
     """
     sides, runs = [], list[pd.DataFrame]()
     for run in (Path(), other):
         paths = sorted((run / stage_folder("report")).glob(f"*/{SCORES}"))
         scores = pd.concat([read_table(path) for path in paths]).dropna(subset="score")
         runs.append(scores.assign(rows=scores.get("rows", "")).fillna({"rows": ""}))
-    titles = [common_titles(scores[scores["table"] == "table5"]) for scores in runs]
+    titles = (common_titles(scores[scores["table"] == "table5"]) for scores in runs)
+    shared = set.intersection(*map(set, titles))
     for scores in runs:
-        shared = scores["column"].isin(titles[0]) & scores["column"].isin(titles[1])
-        table5 = scores[shared & (scores["table"] == "table5")]
+        table5 = scores[(scores["table"] == "table5") & scores["column"].isin(shared)]
         means = average(table5).assign(task=pd.NA, update=pd.NA)
         scores = pd.concat([scores, means])
         scores["seed"] = scores["seed"].fillna(scores["pretraining_seed"])
@@ -107,17 +105,16 @@ def side_by_side(other: Path) -> pd.DataFrame:
     here, there = sides
     spread = there["std"].combine_first(here["std"])
     both = pd.DataFrame({"here": here["mean"], "there": there["mean"], "spread": spread})
-    both = both.assign(rows_here=here["rows"], rows_there=there["rows"])
-    noise = both["spread"].fillna(0) * (1 / here["count"] + 1 / there["count"]) ** 0.5
-    both = both.assign(noise=noise).reset_index()
+    noise = spread.fillna(0) * (1 / here["count"] + 1 / there["count"]) ** 0.5
+    both = both.assign(rows_here=here["rows"], rows_there=there["rows"], noise=noise).reset_index()
     floor = both["column"].eq(AVERAGE).map({True: MEAN_FLOOR, False: SCORE_FLOOR})
     floor = floor.where(both["system"] == FULL, OTHER_FLOOR)
     return both.assign(allowed=floor + DEVIATIONS * both["noise"])
 
 
 def different_parameters(other: Path) -> Iterator[str]:
-    """Return the parameters of the recipe whose values differ. A task's or an ablation's row takes
-    what it leaves out from section `finetune`. None where a run has no params.yaml.
+    """Yield the recipe's parameters whose values differ. A row takes what it leaves out from
+    section `finetune`. Yields none where a run has no params.yaml.
     """
     sides: list[dict[str, Any]] = [
         pd.json_normalize(read_yaml(path)).iloc[0].to_dict() if path.is_file() else {}
@@ -137,8 +134,8 @@ def different_parameters(other: Path) -> Iterator[str]:
 
 
 def different_perplexity(other: Path) -> Iterator[str]:
-    """Return whether the held-out perplexities of the first Transformers differ too much; those of
-    other seeds are not compared.
+    """Yield a line where the held-out perplexities of the first Transformers of one seed differ too
+    much.
     """
     values, seeds = [], []
     for run in (Path(), other):
@@ -153,7 +150,7 @@ def different_perplexity(other: Path) -> Iterator[str]:
 
 
 def processor(run: Path) -> str:
-    """Return the processor that made a run, as its logs have it; a packed run says so itself."""
+    """Return the processor that made a run, by its logs or by a packed run's own word."""
     if (packed := run / RUN).is_file():
         return str(read_json(packed)["facts"]["Machine"]).partition(",")[0]
     logs = map(read_log, sorted((run / LOGS).rglob("*.run.json")))

@@ -7,23 +7,19 @@ import pandas as pd
 from gpt1.base.files import stage_folder
 from gpt1.results.agreement import agreement_with_shipped
 from gpt1.results.claims import CONFIRMED, REFUTED, UNDECIDED
-from gpt1.results.columns import FULL
 from gpt1.results.display import NONE, claims_table, number
 from gpt1.results.paper import MODEL, TABLE5_ROWS
 from gpt1.results.predictions import MADE_UP
 from gpt1.results.provenance import facts
 from gpt1.results.runs import CLAIMS, SCORES, Freshness, read_table
-from gpt1.results.tables import TITLES, label, table_of
+from gpt1.results.tables import FULL, TITLES, label, table_of
 
 OTHERS = {"table2": ["SNLI", "SciTail"], "table3": ["Story Cloze", "RACE"]}  # not in Table 5
 BESIDE = ("no_pretraining", "majority", "tfidf")
 
 
 class Answer(NamedTuple):
-    """The first screen of a run: what is out of date, what was run and what it shows, whether it
-    agrees with the shipped run, how to read it, the tasks, and the claims. A field is empty where
-    there is nothing to show.
-    """
+    """The first screen of a run. A field is empty where there is nothing to show."""
 
     notice: str
     sentence: str
@@ -47,13 +43,10 @@ def answer(state: Freshness) -> Answer:
     claims = tables.pop("claims", None)
     if not tables:
         return Answer(notice, "", "", "", pd.DataFrame(), pd.DataFrame())
-    about, scores = (
-        next(iter(tables.values())).attrs.get("run", "A run"),
-        pd.concat(tables.values()),
-    )
+    scores, about = pd.concat(tables.values()), next(iter(tables.values())).attrs
     return Answer(
         notice,
-        sentence(about, facts().get("Time", ""), claims),
+        sentence(about.get("run", "A run"), facts().get("Time", ""), claims),
         "" if notice or claims is None else agreement_with_shipped(),
         legend(scores),
         tasks_table(scores),
@@ -62,30 +55,28 @@ def answer(state: Freshness) -> Answer:
 
 
 def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per task: the paper (not beside made-up tasks), this run with its deviation
-    over seeds, and the baselines. Columns of Table 5 come first.
+    """Return one row per task, those of Table 5 first: the paper (not beside made-up tasks), this
+    run with its deviation over seeds, and the baselines.
     """
     rows = {}
     for name in ("table5", *OTHERS):
         table = table_of(scores, name)
         full = list(table.index).index(label(name, FULL))
+        below = table.iloc[full + 1 : full + 2].filter(regex="^±", axis=0)
         for title in OTHERS.get(name, list(table.columns)):
             column = table[title]
-            below = column.iloc[full + 1 : full + 2]
-            more = [
-                f" ±{number(value)}" for key, value in below.items() if str(key).startswith("±")
-            ]
+            deviation = "".join(f" ±{number(value)}" for value in below[title].dropna())
             paper = TABLE5_ROWS[FULL] if name == "table5" else MODEL
             rows[title] = {
                 "the paper": number(column[paper]) + " F1" * (title == "QQP acc"),
-                "this run": number(column.iloc[full]) + "".join(more).replace(f" ±{NONE}", ""),
+                "this run": number(column.iloc[full]) + deviation,
             } | {TITLES[system]: number(column.get(label(name, system))) for system in BESIDE}
     absent = ["the paper"] * (MADE_UP in {*scores["source"]})
     return pd.DataFrame.from_dict(rows, "index").drop(columns=absent)
 
 
 def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
-    """Say in one paragraph what was run, how long it took, and what it shows."""
+    """Say what was run, how long it took, and what it shows."""
     text = about + (f", in {time}" if time else "") + "."
     if claims is None:
         return text
@@ -107,9 +98,7 @@ def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
 
 
 def legend(scores: pd.DataFrame) -> str:
-    """Say how to read the scores: which compare with the paper's, and what the deviations are
-    of.
-    """
+    """Say which scores compare with the paper's, and what the deviations are of."""
     full = scores[(scores["system"] == FULL) & (scores["metric"] != "mean")].dropna(subset="score")
     sentences = []
     if {*full["source"]} == {MADE_UP}:

@@ -1,18 +1,19 @@
-"""Test what the paper says of its ablations (section 5, Table 5, Figure 2) on the scores of a run:
-three claims with a verdict, tested together, and five differences without one.
+"""Test what the paper says of its ablations (section 5, Table 5, Figure 2): three claims with a
+verdict, tested together, and five differences without one.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gpt1.results.columns import FULL, ScoredColumn, averaged, columns_of
-from gpt1.results.differences import Resampled, difference
-from gpt1.results.intervals import LEVEL, holm
+from gpt1.results.intervals import LEVEL, deviation_of, holm, margin, p_value
 from gpt1.results.paper import TABLE5_METRICS, TABLE5_ROWS, ZERO_SHOT, paper_means
-from gpt1.results.tables import common_titles
+from gpt1.results.scores import resampled_scores_of
+from gpt1.results.tables import FULL, ScoredColumn, averaged, columns_of, common_titles
 
 FIGURE2 = "figure2"
 START, END = "first snapshot", "last snapshot"
@@ -60,13 +61,26 @@ CLAIMS = (
 
 
 def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per comparison, from the predictions of Table 5 and Figure 2. `ours` and
-    `theirs` are means over columns (of Table 5: over the columns of the paper's own systems). `low`
-    and `high` are the ends of the 95 % interval of their difference. `p` is adjusted by Holm over
-    the three claims; against two LSTMs the larger p counts. A verdict needs two pre-training seeds,
-    and every system in all these columns.
+    """Return one row per comparison, from the predictions of Table 5 and Figure 2.
+
+    `ours` and `theirs` are means over columns (of Table 5: over those that the paper's own systems
+    have), `low` and `high` the 95 % interval of their difference. `p` is adjusted by Holm over the
+    three claims; against two LSTMs the larger p counts. A verdict needs two pre-training seeds and
+    every system.
     """
-    resampled = Resampled(pd.concat([ablations, *_figure2(figure2)], ignore_index=True))
+    predictions = pd.concat([ablations, *_figure2(figure2)], ignore_index=True)
+    predictions_by_task = dict(list(predictions.groupby(["system", "task"], sort=False)))
+
+    @cache
+    def resampled(system: str, column: ScoredColumn) -> pd.DataFrame:
+        rows = predictions_by_task.get((system, column.task))
+        scores = pd.DataFrame() if rows is None else resampled_scores_of(rows, column)[0]
+        if scores.empty:
+            return scores
+        seeded = scores.reset_index()
+        seeded["seed"] = seeded["seed"].fillna(seeded["pretraining_seed"])  # of a snapshot
+        return seeded.set_index("seed")
+
     tasks = {column.task: column.title for column in averaged()}
     common = common_titles(ablations.assign(column=ablations["task"].map(tasks)))
     rows = []
@@ -76,9 +90,16 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
         for other, statement in claim.others.items():
             comparison = difference(resampled, claim.system, other, columns)
             titles = comparison["columns"].split(", ") if ablated and comparison["columns"] else []
-            about = {"claim": claim.key, "statement": statement, "primary": claim.primary}
-            about |= {"system": claim.system, "other": other, "verdict": ""}
-            rows.append(about | comparison | {"published": _published(claim.system, other, titles)})
+            about = {
+                "claim": claim.key,
+                "statement": statement,
+                "primary": claim.primary,
+                "system": claim.system,
+                "other": other,
+                "published": _published(claim.system, other, titles),
+                "verdict": "",
+            }
+            rows.append(about | comparison)
     frame = pd.DataFrame(rows).reindex(columns=FIELDS).astype({"seeds": "Int64"})
     primary = frame[frame["primary"]]
     by_claim = primary.groupby("claim", sort=False)
@@ -89,6 +110,57 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
         measured = comparisons.index[comparisons["difference"].notna()]
         frame.loc[measured, "verdict"] = _verdict(comparisons, float(adjusted[key]), len(common))
     return frame
+
+
+def difference(
+    resampled: Callable[[str, ScoredColumn], pd.DataFrame],
+    system: str,
+    other: str,
+    columns: Sequence[ScoredColumn],
+) -> dict[str, Any]:
+    """Compute the mean over common columns and seeds of `system` minus `other`, with its 95 %
+    interval.
+
+    `resampled` gives a system's scores in a column by fine-tuning seed: of all examples, then of
+    each resample. Fine-tuning seeds of one pre-training are averaged first. Returns `columns` alone
+    where nothing is common.
+    """
+    both = {column: (resampled(system, column), resampled(other, column)) for column in columns}
+    pairs = {column: pair for column, pair in both.items() if not (pair[0].empty or pair[1].empty)}
+    result: dict[str, Any] = {"columns": ", ".join(column.title for column in pairs)}
+    every = [set(scores.index) for pair in pairs.values() for scores in pair]
+    seeds = sorted(set.intersection(*every)) if every else []
+    if not seeds:
+        return result
+    sides = list(zip(*pairs.values(), strict=True))
+    start = sides[0][0].loc[seeds, "pretraining_seed"]  # the other's may be of another network
+    # [t columns, s pre-trainings, d draws], the first of which is all examples
+    ours_tsd, theirs_tsd = (
+        np.stack(
+            [
+                scores.loc[seeds]
+                .drop(columns="pretraining_seed")
+                .groupby(start, dropna=False)
+                .mean()
+                for scores in side
+            ]
+        )
+        for side in sides
+    )
+    ours, theirs, each_tsd = ours_tsd.mean(axis=0), theirs_tsd.mean(axis=0), ours_tsd - theirs_tsd
+    each, count = ours - theirs, ours.shape[0]
+    value, deviation = each[:, 0].mean(), deviation_of(each_tsd[..., 0]) if count > 1 else np.nan
+    error = each[:, 1:].mean(axis=0).std(ddof=1)
+    half = margin(LEVEL, deviation, count, error)
+    return result | {
+        "seeds": count,
+        "ours": ours[:, 0].mean(),
+        "theirs": theirs[:, 0].mean(),
+        "difference": value,
+        "low": value - half,
+        "high": value + half,
+        "p": p_value(value, deviation, count, error),
+    }
 
 
 def _verdict(rows: pd.DataFrame, p: float, tasks: int) -> str:
@@ -105,19 +177,17 @@ def _verdict(rows: pd.DataFrame, p: float, tasks: int) -> str:
 
 
 def _figure2(predictions: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Layer transfer with its whole model; the Transformer's first and last snapshot, as two
-    systems.
+    """Yield layer transfer with its whole model, then the Transformer's first and last snapshot as
+    two systems.
     """
     zero_shot = predictions["update"].notna()
     tasks = predictions.loc[predictions["system"] == "layers-0", "task"].unique()
     yield predictions[~zero_shot & predictions["task"].isin(tasks)]
-    zero_shot_rows = predictions[zero_shot & (predictions["system"] == "transformer")]
-    if zero_shot_rows["update"].nunique() > 1:
-        for name, update in (
-            (START, zero_shot_rows["update"].min()),
-            (END, zero_shot_rows["update"].max()),
-        ):
-            yield zero_shot_rows[zero_shot_rows["update"] == update].assign(system=name)
+    snapshots = predictions[zero_shot & (predictions["system"] == "transformer")]
+    updates = snapshots["update"]
+    if updates.nunique() > 1:
+        yield snapshots[updates == updates.min()].assign(system=START)
+        yield snapshots[updates == updates.max()].assign(system=END)
 
 
 def _columns(claim: Claim) -> list[ScoredColumn]:
@@ -129,9 +199,7 @@ def _columns(claim: Claim) -> list[ScoredColumn]:
 
 
 def _published(system: str, other: str, titles: Sequence[str]) -> float:
-    """Return the paper's difference over columns of Table 5; NaN where the paper has no such
-    row.
-    """
+    """Return the paper's difference over columns of Table 5; NaN where it has none."""
     if not titles or not {system, other} <= TABLE5_ROWS.keys():
         return np.nan
     means = paper_means(titles)

@@ -11,13 +11,11 @@ import pandas as pd
 
 from gpt1.base.files import stage_folder
 from gpt1.results.cautions import CLAIMS, CURVES, FIGURE2, cautions
-from gpt1.results.columns import FULL
-from gpt1.results.figures import relative
+from gpt1.results.figures import NETWORK_TITLES, relative
 from gpt1.results.paper import HEADINGS
-from gpt1.results.plotting import NETWORK_TITLES
 from gpt1.results.runs import CLAIMS as CLAIMS_FILE
 from gpt1.results.runs import SCORES, read_table
-from gpt1.results.tables import table_of
+from gpt1.results.tables import FULL, table_of
 
 NONE = "–"
 WIDEST = 80
@@ -26,8 +24,8 @@ Titled = dict[str, pd.DataFrame]  # a heading, and the table below it
 
 
 def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]:
-    """Return a report's tables by heading, and the notes to read first. Raises UserError where the
-    report does not exist.
+    """Return a report's tables by heading, and its notes. Raises UserError where it does not
+    exist.
     """
     folder = folder or stage_folder("report", name)
     if name == "claims":
@@ -49,7 +47,7 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
 
 
 def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean score by number of layers transferred; the last row has all layers."""
+    """Return the mean score by number of layers transferred; the last row has all."""
     layer_scores = scores[scores["update"].isna()]
     means = layer_scores.pivot_table(index="system", columns="column", values="score", sort=False)
     order = sorted(
@@ -61,9 +59,7 @@ def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the relative performance by update of each network on each set, averaged over
-    pre-trainings.
-    """
+    """Return each network's relative performance by update and set, averaged over pre-trainings."""
     relative_scores = relative(scores)
     title = relative_scores["system"].map(NETWORK_TITLES) + " " + relative_scores["column"]
     return named(
@@ -74,7 +70,7 @@ def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """Prepare a pivot for readers: remove the names of its axes, give networks their titles."""
+    """Name a pivot's rows and columns for readers, without the names of its axes."""
 
     def title(name: Any) -> Any:
         return NETWORK_TITLES.get(name, name.replace("_", " ")) if isinstance(name, str) else name
@@ -105,12 +101,12 @@ def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
 
 
 def number(value: float, form: str = ".1f") -> str:
-    """A number for a reader."""
+    """Format a number for a reader."""
     return NONE if pd.isna(value) else f"{value:{form}}".replace("-", "−")
 
 
 def as_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Every cell as a reader sees it: scores with one decimal, whole numbers whole."""
+    """Format every cell: scores with one decimal, whole numbers whole."""
 
     def cell(value: Any) -> str:
         if isinstance(value, str):
@@ -124,14 +120,14 @@ def as_words(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A table as Markdown."""
+    """Format a table as Markdown."""
     words = as_words(table)
     columns = ("left", *["right"] * words.shape[1])
     return str(words.to_markdown(colalign=columns, disable_numparse=True))
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:
-    r"""A table as LaTeX; it needs \usepackage{booktabs} and nothing else."""
+    r"""Format a table as LaTeX, which needs \usepackage{booktabs} and nothing else."""
     words = as_words(table)
     shown = words.style.format(escape="latex").format_index(escape="latex", axis=0)
     shown = shown.format_index(escape="latex", axis=1)
@@ -144,15 +140,13 @@ def latex(table: pd.DataFrame, caption: str) -> str:
 
 
 def html(table: pd.DataFrame) -> str:
-    """A table as HTML, every cell escaped; rows of this run stand out."""
+    """Format a table as HTML, every cell escaped; rows of this run stand out."""
     text = as_words(table).to_html(border=0).replace("<th>this run", '<th class="ours">this run')
     return f'<div class="scroll" tabindex="0">{text}</div>'
 
 
 def _terminal(tables: Titled, notes: list[str]) -> str:
-    """Format tables for WIDEST columns of a terminal; split wide ones into several below one
-    another.
-    """
+    """Format tables for WIDEST columns of a terminal; wide ones are split."""
     parts = [
         f"{title}\n\n{as_words(table).to_string(line_width=WIDEST)}"
         for title, table in tables.items()

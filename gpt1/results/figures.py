@@ -1,23 +1,41 @@
-"""Table 5 and Figure 2 as pictures."""
+"""Table 5, Figure 2 and the curves of pre-training as pictures: colours that colour-blind people
+can tell apart, light axes, equal bytes for equal numbers.
+"""
 
+import io
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from gpt1.results.columns import FULL, averaged
 from gpt1.results.paper import AVERAGE, FIGURE2_LAYERS, TABLE5, TABLE5_ROWS, ZERO_SHOT
-from gpt1.results.plotting import BLUE, GREEN, GREY, NETWORK_DASHES, PURPLE, VERMILION, panels
-from gpt1.results.tables import TITLES, average
+from gpt1.results.tables import FULL, TITLES, average, averaged
 
 if TYPE_CHECKING:  # half a second, which only drawing is worth
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+# Okabe and Ito 2008: told apart with any colour vision.
+BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"
+GREY, LIGHT = "#7a7a7a", "#e4e4e4"
+NETWORK_COLOURS = {"transformer": BLUE, "lstm": VERMILION, "lstm_equal": ORANGE}
+NETWORK_TITLES = {"transformer": "Transformer", "lstm": "LSTM", "lstm_equal": "LSTM of equal size"}
+NETWORK_DASHES: dict[str, Any] = {
+    "transformer": "-",
+    "lstm": (0, (4, 1.6)),
+    "lstm_equal": (0, (1, 1.2)),
+}
+POINTS_PER_E = 15  # of a drawn curve: every point of a million updates would blacken the paper
 SET_COLOURS = dict(zip(ZERO_SHOT.index, (BLUE, VERMILION, GREEN, PURPLE), strict=True))
 SYSTEMS = {FULL: BLUE, "no_aux_lm": GREEN, "lstm": VERMILION, "no_pretraining": GREY}
 
 
 def plot_table5(scores: pd.DataFrame) -> "Figure":
-    """A group of bars a column, this run's with its deviation over seeds above the paper's."""
+    """Plot a group of bars per column: this run's, with the deviation over seeds, above the
+    paper's.
+    """
     keys = [(AVERAGE, "mean"), *((column.title, column.metric) for column in averaged())]
     grouped = pd.concat([scores, average(scores)]).groupby(["system", "column", "metric"])["score"]
     means, deviations = (
@@ -50,7 +68,7 @@ def plot_table5(scores: pd.DataFrame) -> "Figure":
 
 
 def plot_layers(scores: pd.DataFrame, layers: int) -> "Figure":
-    """Figure 2, left: score by the number of layers transferred, of `layers` in all."""
+    """Plot Figure 2, left: score by the number of layers transferred, of `layers` in all."""
     figure, [axes] = panels(1, 1, (4.2, 2.9))
     layer_scores = scores[scores["update"].isna()]
     tasks = layer_scores.loc[layer_scores["system"] == "layers-0", "task"].unique()
@@ -74,8 +92,8 @@ def plot_layers(scores: pd.DataFrame, layers: int) -> "Figure":
 
 
 def relative(scores: pd.DataFrame) -> pd.DataFrame:
-    """Scores of zero-shot sets with their `relative` performance, and its standard error as
-    `band`: 0 is random, 1 the state of the art before the paper (Figure 2, right).
+    """Return the scores of zero-shot sets with their `relative` performance, 0 for random, 1 for
+    the state of the art before the paper (Figure 2, right), and its standard error as `band`.
     """
     zero_shot = scores[scores["update"].notna() & scores["score"].notna()].astype({"update": int})
     zero_shot = zero_shot.join(ZERO_SHOT, on="task")
@@ -86,7 +104,7 @@ def relative(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_zero_shot(scores: pd.DataFrame) -> "Figure":
-    """Figure 2, right: relative performance over pre-training, the mean over its seeds."""
+    """Plot Figure 2, right: relative performance over pre-training, the mean over its seeds."""
     figure, [axes] = panels(1, 1, (5.2, 3.2))
     for (network, name), curve in relative(scores).groupby(["system", "task"]):
         means, ours = curve.groupby("update")[["relative", "band"]].mean(), network == "transformer"
@@ -98,3 +116,57 @@ def plot_zero_shot(scores: pd.DataFrame) -> "Figure":
     axes.legend(frameon=False)
     axes.set(xscale="log", xlabel="updates (dashed: LSTM)", ylabel="relative performance")
     return figure
+
+
+def thinned(curves: pd.DataFrame) -> pd.DataFrame:
+    """Average the training loss of each network over neighbouring updates, evenly on a log
+    scale.
+    """
+    training = curves.dropna(subset="loss")
+    bins = (POINTS_PER_E * np.log(training["update"].astype(float))).astype(int)
+    grouped = training.groupby([training["network"], bins], sort=False)
+    return grouped[["update", "loss", "learning_rate"]].mean().reset_index(0).reset_index(drop=True)
+
+
+def plot_curves(curves: pd.DataFrame) -> "Figure":
+    """Plot training and held-out loss, and the learning rate, by update."""
+    figure, (losses, rates) = panels(1, 2, (7.2, 2.9))
+    for network, curve in curves.groupby("network", sort=False):
+        style = {"color": NETWORK_COLOURS[network], "linestyle": NETWORK_DASHES[network]}
+        training, heldout = thinned(curve), curve.dropna(subset="heldout_loss")
+        losses.plot(training["update"], training["loss"], label=NETWORK_TITLES[network], **style)
+        losses.plot(
+            heldout["update"], heldout["heldout_loss"], "o", color=style["color"], markersize=3
+        )
+        losses.legend(frameon=False)
+        rates.plot(training["update"], training["learning_rate"], **style)
+    losses.set(xscale="log", xlabel="updates (points: held out)", ylabel="loss, nats a token")
+    rates.set(xlabel="updates", ylabel="learning rate")
+    return figure
+
+
+def save_svg(path: Path, plot: "Callable[[], Figure]") -> None:
+    """Write the figure that `plot` makes as SVG."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    style: Any = {"svg.hashsalt": "gpt1", "svg.fonttype": "none", "font.size": 8.0}
+    with mpl.rc_context(style | {"font.family": "sans-serif"}):
+        text = io.StringIO()
+        FigureCanvasSVG(plot()).print_svg(
+            text, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        )  # type: ignore[no-untyped-call]
+    path.write_text(text.getvalue(), encoding="utf-8")
+
+
+def panels(rows: int, columns: int, inches: tuple[float, float]) -> "tuple[Figure, list[Axes]]":
+    """Return axes with a light grid and no frame."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=inches, layout="constrained")
+    every = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in every:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color=LIGHT, linewidth=0.6)
+        axes.set_axisbelow(True)
+    return figure, every

@@ -1,6 +1,5 @@
 """How sure a score or a difference is: resampled clusters of examples, Student's t over
-pre-training seeds, Holm's method over several p-values. Arrays may have axes [...] of simulated
-runs.
+pre-training seeds, Holm's method. Arrays may have axes [...] of simulated runs.
 """
 
 from typing import Any
@@ -18,10 +17,9 @@ HALVINGS = 60
 
 
 def resampling_counts(clusters: int, seed: int) -> Floats:
-    """Return weights [1 + DRAWS, clusters]: row 0 counts each cluster once, every other row counts
-    how often it is drawn with replacement (Efron and Tibshirani 1993, chapter 8). All systems of a
-    task get the same `seed`, so they are compared on the same resamples. NaN for one cluster, which
-    tells nothing of others.
+    """Return weights [1 + DRAWS, clusters]: row 0 counts each cluster once, every other row how
+    often it is drawn with replacement (Efron and Tibshirani 1993, chapter 8). An equal `seed` gives
+    the same resamples. NaN for one cluster, which tells nothing of others.
     """
     if clusters < 2:
         return np.vstack([np.ones((1, 1)), np.full((DRAWS, 1), np.nan)])
@@ -66,7 +64,9 @@ def _terms(metric: str, labels: Array, answers: Array) -> Floats:
 
 
 def _score(metric: str, sums: Floats) -> Floats:
-    """Scores 0..1 or -1..1 from sums [k, ...] over examples; 0 where a score is undefined."""
+    """Return scores 0..1 or -1..1 from sums [k, ...] over examples; 0 where a score is
+    undefined.
+    """
     if metric == "accuracy":
         return np.asarray(sums[1] / sums[0])
     if metric in ("f1", "matthews"):
@@ -87,9 +87,8 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 def deviation_of(scores: Floats) -> Floats:
     """Compute the sample deviation [...] over seeds of the mean over tasks of scores [task, ...,
-    s]. It is at least what independent tasks would give: three seeds can be alike by luck, and
-    without this floor 6 % of runs would decide a claim where nothing is true
-    (benchmarks/coverage.py).
+    s], at least what independent tasks would give: without this floor 6 % of runs would decide a
+    claim where nothing is true, for three seeds can be alike by luck (benchmarks/coverage.py).
     """
     over_seeds = scores.mean(axis=0).std(axis=-1, ddof=1)
     apart = np.sqrt(scores.var(axis=-1, ddof=1).sum(axis=0)) / len(scores)
@@ -101,7 +100,7 @@ def margin(
 ) -> Floats:
     """Compute half the width of the 1 - alpha interval of a mean over pre-training seeds: Student's
     t times their standard error, combined in squares with the error of drawing examples (Zou and
-    Donner 2008). NaN for one seed, which has no deviation.
+    Donner 2008). NaN for one seed.
     """
     from scipy import special  # half a second, which printing a table is not worth
 
@@ -126,7 +125,7 @@ def p_value(
 
 
 def holm(p_values: Floats) -> Floats:
-    """Adjust p-values [k, ...] of several claims. Rejecting those at most alpha errs in any of them
+    """Adjust p-values [k, ...] of several claims: rejecting those at most alpha errs in any of them
     with a probability of at most alpha (Holm 1979).
     """
     order = np.argsort(p_values, axis=0)

@@ -14,13 +14,12 @@ from gpt1.results.display import html
 from gpt1.results.runs import NAMES, freshness
 
 INDEX = stage_folder("report", "index.html")
-TABLES = ("tasks", "claims")
 SAMPLES = stage_folder("generate", "samples.json")
 
 
 def write_page(path: Path = INDEX) -> dict[str, Any]:
-    """Write the page and say where it is, how large, and which reports are missing. Raises
-    UserError where a result cannot be read.
+    """Write the page. Returns its path, its size and the missing reports. Raises UserError where a
+    result cannot be read.
     """
     try:
         contents = gathered()
@@ -43,31 +42,25 @@ def write_page(path: Path = INDEX) -> dict[str, Any]:
 
 
 def gathered() -> dict[str, Any]:
-    """Collect everything on the page from the files of the current folder."""
+    """Collect the contents of the page from the files of the current folder."""
     facts, state = provenance.facts(), freshness()
     shown = answer(state)._asdict()
-    tables = {name: Markup(html(shown[name]) if len(shown[name]) else "") for name in TABLES}
+    for name in ("tasks", "claims"):
+        shown[name] = Markup(html(shown[name]) if len(shown[name]) else "")
     parts = {name: _part(stage_folder("report", name)) for name in NAMES}
-    there = [name for name in NAMES if parts[name]["tables"]]
-    return (
-        shown
-        | tables
-        | {
-            "parts": parts,
-            "notices": {name: state.line([name]) for name in there},
-            "samples": read_json(SAMPLES)["prompts"] if SAMPLES.is_file() else [],
-            "facts": facts,
-            "commands": provenance.commands(facts["Commit"]),
-            "sources": Markup(html(provenance.sources())),
-            "params": provenance.PARAMS.read_text(encoding="utf-8"),
-        }
-    )
+    return shown | {
+        "parts": parts,
+        "notices": {name: state.line([name]) for name in NAMES if parts[name]["tables"]},
+        "samples": read_json(SAMPLES)["prompts"] if SAMPLES.is_file() else [],
+        "facts": facts,
+        "commands": provenance.commands(facts["Commit"]),
+        "sources": Markup(html(provenance.sources())),
+        "params": provenance.PARAMS.read_text(encoding="utf-8"),
+    }
 
 
 def _part(folder: Path) -> dict[str, Any]:
-    """Return a report's tables and notes as its stage wrote them, and its pictures; empty where the
-    report does not exist.
-    """
+    """Return a report's tables, notes and pictures; empty where it does not exist."""
     text = folder / f"{folder.name}.html"
     return {
         "tables": Markup(text.read_text(encoding="utf-8") if text.is_file() else ""),
@@ -76,7 +69,7 @@ def _part(folder: Path) -> dict[str, Any]:
 
 
 def _inline(path: Path) -> str:
-    """Return an SVG to put into a page: without its XML header, with ids unlike those of others."""
+    """Return an SVG without its XML header, with ids unlike those of others."""
     picture = path.read_text(encoding="utf-8")
     picture = picture[picture.index("<svg") :]
     for sign in ('id="', 'href="#', "url(#"):

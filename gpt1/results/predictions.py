@@ -1,6 +1,4 @@
-"""The answers of finished stages, example by example, as one long table of what lies under
-data/.
-"""
+"""The answers of finished stages under data/, example by example, as one long table."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -14,7 +12,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, read_arrays, read_json, stage_folder
 from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params
-from gpt1.results.columns import FULL, SEEDS, columns_of
+from gpt1.results.tables import FULL, SEEDS, columns_of
 from gpt1.sources.definitions import is_made_up
 from gpt1.tasks.definitions import TASKS, scored_split, scored_weights
 from gpt1.tasks.metrics import predictions as answers_of
@@ -31,9 +29,7 @@ MADE_UP = "made up"
 
 @contextmanager
 def reading(path: Path, stage: str) -> Iterator[None]:
-    """Turn an error on a damaged file below `path` into a UserError that names the stage to run
-    again.
-    """
+    """Turn an error on a damaged file into a UserError that names the stage to run again."""
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -43,8 +39,8 @@ def reading(path: Path, stage: str) -> Iterator[None]:
 
 
 def predictions_of(params: Params, table: str) -> pd.DataFrame:
-    """Return all predictions that a table's scores are over. Where test labels are public: test, by
-    the weights chosen on dev; else dev, by the last weights. Raises UserError where a file is
+    """Return all predictions that a table scores: where test labels are public, of test by the
+    weights chosen on dev, else of dev by the last weights. Raises UserError where a file is
     damaged.
     """
     wanted = {column.task for column in columns_of(table)}
@@ -65,8 +61,8 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return for each of these tasks its source, "made up" or the release of its files, and a
-    fingerprint of its labelled rows as the networks read them.
+    """Return the source of each of these tasks, "made up" or the release of its files, and a
+    fingerprint of its encoded labelled rows.
     """
     made_up = [name for name, source in params.sources.items() if is_made_up(source.folder)]
     sources = dict.fromkeys(made_up, (MADE_UP, ""))
@@ -83,8 +79,8 @@ def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, s
 
 
 def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path, str, bool]]:
-    """Return the systems that answered a task: name, folder of their seeds, the stage that made
-    them, and whether they start from one of our pre-trainings.
+    """Yield the systems that answered a task: name, folder of their seeds, stage that made them,
+    and whether they start from one of our pre-trainings.
     """
     trained_here = params.pretrain.source == "train"
     folder = stage_folder("finetune", params.tasks[task].group, task)
@@ -93,11 +89,11 @@ def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path,
         for path in sorted(stage_folder("transfer", task).glob("layers-*")):
             yield path.name, path, f"transfer@{task}", trained_here
         return
-    ablating = params.ablations.items() if table == "table5" else ()
-    for ablation, row in ((name, row) for name, row in ablating if task in row.tasks):
-        moved = row.finetune.get("transfer") != "none"
-        folder = stage_folder("ablation", f"{ablation}-{task}")
-        yield ablation, folder, f"{ablation}@{task}", trained_here and moved
+    for ablation, row in params.ablations.items():
+        if table == "table5" and task in row.tasks:
+            moved = row.finetune.get("transfer") != "none"
+            folder = stage_folder("ablation", f"{ablation}-{task}")
+            yield ablation, folder, f"{ablation}@{task}", trained_here and moved
     for path in sorted(stage_folder("baselines", task).glob("*/")):
         yield path.name, path, "baselines", False
 
@@ -134,7 +130,7 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
 
 
 def _rows(encoded: Path, split: str, about: dict[str, Any]) -> pd.DataFrame:
-    """Return a split's examples: label (NaN where it has none), cluster, subset."""
+    """Return a split's examples: label (NaN for none), cluster, subset."""
     names = list(about.get("subsets") or ())
     arrays = read_arrays(encoded / f"{split}.npz", ["labels", *(["subset"] if names else [])])
     labels = arrays["labels"].astype(np.float64)
@@ -153,7 +149,7 @@ def _seed(path: Path) -> int:
 
 
 def _zero_shot(params: Params, name: str) -> Iterator[pd.DataFrame]:
-    """Return what each network's snapshots answer to a set, by update of each pre-training."""
+    """Yield what each network's snapshots answer to a set."""
     for path in sorted(stage_folder("zero_shot").glob("*/seed-*/answers.npz")):
         network, seed = path.parents[1].name, _seed(path)
         if network not in params.networks.zero_shot or seed not in params.pretrain.seeds:
@@ -166,9 +162,15 @@ def _zero_shot(params: Params, name: str) -> Iterator[pd.DataFrame]:
             updates = [snapshot["update"] for snapshot in about["snapshots"]]
             arrays = read_arrays(path, [f"{name}/{key}" for key in ("labels", *updates)])
             labels = arrays[f"{name}/labels"].astype(np.float64)
-            shared = {"task": name, "system": network, "split": split, "label": labels}
-            shared |= {"pretraining_seed": seed, "example": np.arange(len(labels))}
-            shared["cluster"] = read_arrays(stage_folder("prompt", name, CLUSTERS), [split])[split]
+            shared = {
+                "task": name,
+                "system": network,
+                "split": split,
+                "label": labels,
+                "pretraining_seed": seed,
+                "example": np.arange(len(labels)),
+                "cluster": read_arrays(stage_folder("prompt", name, CLUSTERS), [split])[split],
+            }
             for update in updates:
                 answers = arrays[f"{name}/{update}"].astype(np.float64)
                 yield _typed(pd.DataFrame(shared | {"update": update, "answer": answers}))

@@ -16,16 +16,14 @@ COMPOSED = "# Composed by: "
 
 
 def trainings() -> pd.DataFrame:
-    """Return start, seconds, machine and checkout of every training whose results and log exist."""
+    """Return start, seconds, machine and checkout of every training that has results and a log."""
     facts = [read_training(*training).facts for training in finished_trainings(read_params())]
     logs = pd.DataFrame(facts, columns=["time", "seconds", "machine", "checkout"]).dropna()
     return logs.sort_values("time", ignore_index=True)
 
 
 def busy_seconds(logs: pd.DataFrame) -> float:
-    """Return for how many seconds at least one training ran; overlaps count once, pauses do not
-    count.
-    """
+    """Return for how many seconds at least one training ran."""
     ends = logs["time"] + logs["seconds"]
     before = ends.cummax().shift(fill_value=0)
     return float((ends - before.clip(lower=logs["time"])).clip(lower=0).sum())

@@ -1,33 +1,38 @@
 """What each report stage writes: long tables, plots, and its tables in every format."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
-from gpt1.base.files import stage_folder, write_json
+from gpt1.base.files import parse_json, read_json, stage_folder, write_json
+from gpt1.params.recipes import pretraining_of, pretraining_stage
 from gpt1.params.schema import Params
 from gpt1.results.claims import claims_of
-from gpt1.results.columns import FULL, SEEDS
-from gpt1.results.curves import curves_of, plot_curves, thinned
 from gpt1.results.display import FORMATS, displayed, layers_table, zero_shot_table
-from gpt1.results.figures import plot_layers, plot_table5, plot_zero_shot
+from gpt1.results.figures import (
+    NETWORK_TITLES,
+    plot_curves,
+    plot_layers,
+    plot_table5,
+    plot_zero_shot,
+    save_svg,
+    thinned,
+)
 from gpt1.results.paper import TABLE5_ROWS
-from gpt1.results.plotting import NETWORK_TITLES, svg
-from gpt1.results.predictions import predictions_of, sources_of
+from gpt1.results.predictions import predictions_of, reading, sources_of
 from gpt1.results.runs import CLAIMS, PREDICTIONS, SCORES, read_table, write_table
 from gpt1.results.scores import scores_of
-from gpt1.results.tables import average
+from gpt1.results.tables import FULL, SEEDS, average
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+POINTS = ["update", "loss", "learning_rate", "heldout_loss"]
+FACTS = ["updates", "tokens", "heldout_perplexity", "heldout_word_perplexity"]
 
 
 def write_report(params: Params, name: str, folder: Path) -> str:
     """Fill a report's folder and return its text for a terminal. Raises UserError where a result is
-    damaged, or a report that this one needs is missing.
+    damaged or missing.
     """
     if name == "claims":
         both = (stage_folder("report", report) for report in ("table5", "figure2"))
@@ -45,25 +50,25 @@ def write_report(params: Params, name: str, folder: Path) -> str:
             by_network = by_network.reindex(columns=list(NETWORK_TITLES))
             by_network.to_csv(folder / f"{loss}.csv", float_format="%.4f")
         write_metrics(name, facts.set_index("network")["heldout_perplexity"])
-        save_plot(folder / "pretraining.svg", lambda: plot_curves(curves))
+        save_svg(folder / "pretraining.svg", lambda: plot_curves(curves))
     else:
         predictions = predictions_of(params, name)
         scores = scores_of(predictions, name, sources_of(params, {*predictions["task"]}))
         scores.attrs = predictions.attrs = about(params)
         write_table(predictions, folder / PREDICTIONS)
         write_table(scores, folder / SCORES)
+        if name == "table5":
+            save_svg(folder / "table5.svg", lambda: plot_table5(scores))
         if name != "figure2":
             write_metrics(name, means(scores, name))
-        if name == "table5":
-            save_plot(folder / "table5.svg", lambda: plot_table5(scores))
-        if name == "figure2":
+        else:
             layer_scores, zero_shot_scores = layers_table(scores), zero_shot_table(scores)
             if len(layer_scores):
-                save_plot(
+                save_svg(
                     folder / "figure2-left.svg", lambda: plot_layers(scores, params.model.layers)
                 )
             if len(zero_shot_scores):
-                save_plot(folder / "figure2-right.svg", lambda: plot_zero_shot(scores))
+                save_svg(folder / "figure2-right.svg", lambda: plot_zero_shot(scores))
             layer_scores.to_csv(folder / "left.csv", index_label="layers")
             zero_shot_scores.insert(
                 0, "log10_update", [math.log10(update) for update in zero_shot_scores.index]
@@ -76,8 +81,8 @@ def write_report(params: Params, name: str, folder: Path) -> str:
 
 
 def means(scores: pd.DataFrame, name: str) -> pd.Series:
-    """Return the full model's mean over seeds of each column, by its first metric; of Table 5 the
-    mean of each of the paper's systems.
+    """Return the full model's mean over seeds of each column, by its first metric; of Table 5 each
+    of the paper's systems' mean.
     """
     if name == "table5":
         of_paper = scores[scores["system"].isin(TABLE5_ROWS)]
@@ -93,7 +98,7 @@ def write_metrics(name: str, numbers: pd.Series) -> None:
 
 
 def about(params: Params) -> dict[str, str]:
-    """Describe the run in one line, which is kept with its numbers."""
+    """Describe the run in one line, which is stored with its numbers."""
     model, recipe = params.model, params.pretrain
     length = f"{recipe.updates:,} updates" if recipe.updates else f"{recipe.epochs:g} epochs"
     trained = f"pre-trained for {length} on {params.clean.corpus_name}"
@@ -104,6 +109,27 @@ def about(params: Params) -> dict[str, str]:
     return {"run": f"Profile {params.profile}: {layers}, {trained}, {tasks}"}
 
 
-def save_plot(path: Path, picture: "Callable[[], Figure]") -> None:
-    """Write a picture."""
-    path.write_text(svg(picture), encoding="utf-8")
+def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return three tables about the first pre-training of every network: its curve (losses in nats
+    a token), its final numbers, its parameters by component; empty for imported weights. Raises
+    UserError where a file is damaged.
+    """
+    curves, facts, parameters = [], [], []
+    for network in NETWORK_TITLES if params.pretrain.source == "train" else ():
+        folder = pretraining_of(params, network)  # type: ignore[arg-type]  # its keys are the names
+        if not (folder / "summary.json").is_file():
+            continue
+        with reading(folder, pretraining_stage(params, network)):  # type: ignore[arg-type]
+            summary = read_json(folder / "summary.json")
+            lines = (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()
+            points = pd.DataFrame([parse_json(line) for line in lines])
+            if not np.isfinite(points["loss"].dropna()).all():
+                raise ValueError("a loss that is not finite")
+            curves.append(points.reindex(columns=POINTS).assign(network=network))
+            facts.append({"network": network} | {name: summary[name] for name in FACTS})
+            parameters += [(network, *count) for count in summary["parameters"].items()]
+    return (
+        pd.concat(curves or [pd.DataFrame(columns=[*POINTS, "network"])]),
+        pd.DataFrame(facts, columns=["network", *FACTS]),
+        pd.DataFrame(parameters, columns=["network", "component", "parameters"]),
+    )

@@ -1,5 +1,5 @@
 """Find a run (a checkout, a packed run, or one that ships with gpt1), read its tables, and find out
-which are out of date: dvc.lock records the parameters, code and inputs that made each.
+which are out of date, by dvc.lock.
 """
 
 import warnings
@@ -31,9 +31,9 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     `metric`, `split`; `pretraining_seed` (NA without our pre-training), `seed` of the fine-tuning,
     `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of resampling
     their clusters; `source`, "made up" or the release of the files; `rows`, a fingerprint of the
-    labelled rows of that task as the networks read them (not of zero-shot sets' prompts). Test is
-    scored by the weights chosen on dev, dev by the last weights. `outdated`: parameters, code or
-    data have changed since that report was made; a warning says so too.
+    task's encoded labelled rows (none for zero-shot sets). Test is scored by the weights chosen on
+    dev, dev by the last weights. `outdated`: parameters, code or data have changed since that
+    report was made; a warning says so too.
 
     `predictions` has one row per example: `example`, counted from 0 in the split's order;
     `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class or
@@ -47,7 +47,9 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     folder = find_run(run) / stage_folder("report")
     tables = []
     for name in (SCORES, PREDICTIONS):
-        paths = sorted(folder.glob(f"*/{name}"), key=lambda path: state.key(path.parent.name))
+        paths = sorted(
+            folder.glob(f"*/{name}"), key=lambda path: (path.parent.name in state.outdated, path)
+        )
         if not paths:
             raise UserError(f"{folder}/*/{name}: expected reports of a run, found none: gpt1 run")
         each = [
@@ -99,13 +101,13 @@ def shipped() -> list[str]:
 
 
 def find_run(name: str | Path, option: str = "run") -> Path:
-    """Return the folder of a run: the folder `name`, or the shipped run of that name. Raises
-    UserError, which names the option, where there is none.
+    """Return a run's folder: `name`, or the shipped run of that name. Raises UserError, which names
+    the option.
     """
-    places = [Path(name)] + ([SHIPPED.parent / name] if str(name) in shipped() else [])
-    for folder in places:
-        if folder.is_dir():
-            return folder
+    if Path(name).is_dir():
+        return Path(name)
+    if str(name) in shipped():
+        return SHIPPED.parent / name
     raise UserError(
         f"{option} {name}: no such folder; expected a run's folder or {' or '.join(shipped())}"
     )
@@ -113,8 +115,8 @@ def find_run(name: str | Path, option: str = "run") -> Path:
 
 @contextmanager
 def within(run: str | None) -> Iterator[None]:
-    """Work in a run's folder; None: in the current one. Raises UserError where it does not exist,
-    and where something in it, which may be a stranger's, is no result of ours.
+    """Work in a run's folder; None: in the current one. Raises UserError where it does not exist or
+    holds no results of ours.
     """
     if run is None:
         yield
@@ -126,8 +128,8 @@ def within(run: str | None) -> Iterator[None]:
 
 @contextmanager
 def reading_run(option: str, folder: Path) -> Iterator[None]:
-    """Turn what a run's folder, which may be a stranger's, makes fail into a UserError that names
-    the option which chose it.
+    """Turn errors on a run's folder, which may be a stranger's, into a UserError that names the
+    option which chose it.
     """
     try:
         yield
@@ -149,14 +151,14 @@ def reading_run(option: str, folder: Path) -> Iterator[None]:
 
 
 class Freshness(NamedTuple):
-    """The reports that are out of date, those that dvc.lock does not know, whether the outdated
-    ones were made from the same inputs, and all `stages` that are out of date.
+    """The outdated reports, the reports that dvc.lock does not know, whether the outdated ones were
+    made from the same inputs, and all outdated stages.
     """
 
     outdated: frozenset[str] = frozenset()
     unrecorded: frozenset[str] = frozenset()
-    agreeing: bool = True
-    stages: frozenset[str] = frozenset()
+    same_inputs: bool = True
+    outdated_stages: frozenset[str] = frozenset()
 
     def beside(self, reports: Iterable[str]) -> list[str]:
         """Return those reports whose numbers may be shown together: the up-to-date ones; where none
@@ -164,11 +166,7 @@ class Freshness(NamedTuple):
         """
         there = list(reports)
         fresh = [name for name in there if name not in self.outdated]
-        return fresh or (there if self.agreeing else [])
-
-    def key(self, report: str) -> tuple[bool, str]:
-        """Sort up-to-date reports first."""
-        return report in self.outdated, report
+        return fresh or (there if self.same_inputs else [])
 
     def line(self, reports: Iterable[str]) -> str:
         """Return a warning about these reports in one line; "" where all are up to date."""
@@ -181,7 +179,7 @@ class Freshness(NamedTuple):
 
 
 def freshness(folder: Path = Path()) -> Freshness:
-    """Ask DVC about the reports of a checkout. A packed run was up to date when it was packed."""
+    """Ask DVC about the reports of a checkout. Those of a packed run are up to date."""
     if not (folder / "dvc.yaml").is_file():
         return Freshness()
     try:
@@ -195,5 +193,5 @@ def freshness(folder: Path = Path()) -> Freshness:
     stages = frozenset(name for name, stage in graph.items() if stage.outdated) - unrecorded
     outdated = stages.intersection(NAMES)
     recorded = [pair for name in outdated for pair in graph[name].recorded.items()]
-    agreeing = len({path for path, _ in recorded}) == len(set(recorded))
-    return Freshness(outdated, unrecorded.intersection(NAMES), agreeing, stages)
+    same_inputs = len({path for path, _ in recorded}) == len(set(recorded))
+    return Freshness(outdated, unrecorded.intersection(NAMES), same_inputs, stages)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from gpt1.results.columns import SEEDS, ScoredColumn, columns_of, glue_rows
 from gpt1.results.intervals import resampled_scores
+from gpt1.results.tables import SEEDS, ScoredColumn, columns_of, glue_rows
 
 SCORES = ["table", "system", "task", "column", "metric", "split", *SEEDS, "update", "score", "n"]
 SCORES += ["error", "source", "rows"]
@@ -17,18 +17,17 @@ TYPES = dict.fromkeys([*SEEDS, "update", "n"], "Int64") | dict.fromkeys(
 
 
 def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, int]:
-    """Return scores x 100 of a system's predictions of a task, and the number of examples. One row
-    per seed (indexed by SEEDS); columns: the score of all examples, then of each resample of
-    clusters. Empty where the predictions have no such rows, or no labels.
+    """Return scores x 100 of a system's predictions of a task, and the number of examples. Rows:
+    seeds (SEEDS); columns: the score of all examples, then of each resample of clusters. Empty
+    where no row fits the column, or none has labels.
     """
     resampled_parts, examples = [], 0
     for part in column.parts or (None,):
         part_rows = rows
         if part:
             part_rows = rows[rows["split"].isin([f"dev{part.suffix}", f"test{part.suffix}"])]
-            part_rows = (
-                part_rows if part.subset is None else part_rows[part_rows["subset"] == part.subset]
-            )
+            if part.subset is not None:
+                part_rows = part_rows[part_rows["subset"] == part.subset]
         part_rows = part_rows[part_rows["label"].notna()]
         if part_rows.empty:
             return pd.DataFrame(), 0
@@ -54,8 +53,8 @@ def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.Da
 def scores_of(
     predictions: pd.DataFrame, table: str, sources: Mapping[str, tuple[str, str]] | None = None
 ) -> pd.DataFrame:
-    """Return the scores of a table's columns by system and seed. `sources`: of each
-    task the columns `source` and `rows`. `error` is one standard error of resampling examples.
+    """Return the scores of a table's columns by system and seed. `sources`: {task: (`source`,
+    `rows`)}. `error` is one standard error of resampling examples.
     """
     rows = list(_rows(predictions, table, sources or {}))
     scores = pd.DataFrame(rows, columns=SCORES)

@@ -19,9 +19,8 @@ WIDTH = 80  # of the answer of all
 
 
 def show_answer(run: str | None) -> None:
-    """Print on one screen of 24 lines the scores by task and what they show, the most important
-    last. `run` is the name of the run in whose folder this works. Raises UserError where nothing
-    has been made.
+    """Print scores by task and what they show on 24 lines, the most important last. `run`: the name
+    of the run in whose folder this works. Raises UserError where nothing has been made.
     """
     from gpt1.results.answer import answer
     from gpt1.results.page import INDEX
@@ -33,7 +32,7 @@ def show_answer(run: str | None) -> None:
     on_dev = ", ".join(
         f"{task} {score:.1f}"
         for path in sorted(stage_folder("finetune").glob("*/*.json"))
-        if f"finetune@{path.stem}" not in state.stages
+        if f"finetune@{path.stem}" not in state.outdated_stages
         for task, score in read_json(path).items()
     )
     if not (shown.notice or shown.sentence or on_dev):

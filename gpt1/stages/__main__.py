@@ -1,5 +1,5 @@
-"""`python -m gpt1.stages VERB [ITEM ...]` runs one stage. The stage is imported in here, so that
-Ctrl-C is one line from the start.
+"""`python -m gpt1.stages VERB [ITEM ...]` runs one stage, imported in `main`, so that Ctrl-C is one
+line from the start.
 """
 
 import os

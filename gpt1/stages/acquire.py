@@ -1,6 +1,5 @@
-"""`acquire`: copy the official files of one source from `data/raw/<source>` to data/acquire, and
-nothing else, with a manifest. A task's files are read once, so that what `encode` could not read is
-found here.
+"""`acquire`: copy the official files of one source from `data/raw/<source>` to data/acquire, with a
+manifest. A task's files are read once, to find early what `encode` cannot read.
 """
 
 import shutil
@@ -42,12 +41,10 @@ def main(name: str) -> None:
             with named_as_brought({folder / file: places[file] for file in places} | {spare: raw}):
                 check_task(READ[name], folder, params.encode.max_unreadable_fraction)
         shutil.rmtree(spare, ignore_errors=True)
-        about = {
-            "source": name,
-            "origin": MADE_UP if is_made_up(row.folder) else source.origin,
-            "licence": "MIT" if is_made_up(row.folder) else source.licence,
-            "files": manifest,
-        }
+        origin, licence = source.origin, source.licence
+        if is_made_up(row.folder):
+            origin, licence = MADE_UP, "MIT"
+        about = {"source": name, "origin": origin, "licence": licence, "files": manifest}
         if row.folder == "raw" and (raw / ABOUT).is_file():
             about["downloaded"] = read_json(raw / ABOUT)
         write_json(folder / "manifest.json", about)

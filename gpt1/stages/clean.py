@@ -1,5 +1,5 @@
 """Stage clean: turn a raw corpus into words joined by blanks, one file per book or file of
-documents, and count them (paper, section 4.1).
+documents (paper, section 4.1).
 """
 
 from gpt1.base.errors import UserError

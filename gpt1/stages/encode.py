@@ -1,5 +1,5 @@
 """`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper:
-`<split>.npz` and task.json; clusters.npz says which rows belong together.
+`<split>.npz`, task.json, and clusters.npz, which says which rows belong together.
 """
 
 import sys

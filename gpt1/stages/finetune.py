@@ -1,12 +1,8 @@
-"""Fine-tune on one task, on every seed (paper, sections 3.2, 4.1 and 5): `python -m gpt1.stages
-finetune TASK`.
-
-`ablation ABLATION TASK` (Table 5) and `transfer TASK` (Figure 2, left) are the same with another
-recipe or network.
+"""`finetune TASK`: fine-tune on one task, on every seed (paper, sections 3.2, 4.1 and 5). `ablation
+ABLATION TASK` (Table 5) and `transfer TASK` (Figure 2, left) use another recipe or network.
 """
 
 from collections.abc import Collection
-from pathlib import Path
 
 from gpt1.base.errors import UserError
 from gpt1.params.recipes import finetune_recipe, pretraining_of, transferred_layers
@@ -19,28 +15,23 @@ def main(task: str) -> None:
     """Fine-tune a task (Tables 2-4)."""
     params = read_params()
     refuse_unknown(task, params.tasks, "tasks")
-    root = f"{params.tasks[task].group}/{task}"
     recipes = {"": finetune_recipe(params, task)}
-    starts = starts_of(params, "transformer", recipes[""])
-    job = FinetuningJob(("finetune", task), task, task, "transformer", recipes, starts, root, True)
-    finetune_job(params, job, tracked)
+    root = f"{params.tasks[task].group}/{task}"
+    run(params, ("finetune", task), "transformer", recipes, root)
 
 
 def ablation(name: str, task: str) -> None:
-    """Fine-tune a task with one thing changed, as the row `name` of `ablations` says (Table 5)."""
+    """Fine-tune a task as the row `name` of `ablations` says (Table 5)."""
     params = read_params()
     refuse_unknown(name, params.ablations, "ablations")
     refuse_unknown(task, params.tasks, "tasks")
-    row, root = params.ablations[name], f"{name}-{task}"
-    recipes = {"": finetune_recipe(params, task, name)}
-    starts = starts_of(params, row.network, recipes[""])
-    job = FinetuningJob(("ablation", name, task), root, task, row.network, recipes, starts, root)
-    finetune_job(params, job, tracked)
+    network, recipes = params.ablations[name].network, {"": finetune_recipe(params, task, name)}
+    run(params, ("ablation", name, task), network, recipes, f"{name}-{task}")
 
 
 def transfer(task: str) -> None:
-    """Fine-tune a task with more and more layers transferred (Figure 2, left); all layers is the
-    ordinary fine-tuning, which is not computed again.
+    """Fine-tune a task with more and more layers transferred, but not all, as `main` does (Figure
+    2, left).
     """
     params = read_params()
     refuse_unknown(task, params.transfer, "transfer")
@@ -50,14 +41,20 @@ def transfer(task: str) -> None:
         for layers in transferred_layers(params, task)
         if layers < params.model.layers
     }
-    starts = starts_of(params, "transformer", recipe)
-    job = FinetuningJob(("transfer", task), task, task, "transformer", recipes, starts, task)
-    finetune_job(params, job, tracked)
+    run(params, ("transfer", task), "transformer", recipes, task)
 
 
-def starts_of(params: Params, network: NetworkName, recipe: Finetune) -> dict[int, Path]:
-    """Return the folder of the pre-training that each seed starts from."""
-    return {seed: pretraining_of(params, network, seed) for seed in recipe.seeds}
+def run(
+    params: Params,
+    command: tuple[str, ...],
+    network: NetworkName,
+    recipes: dict[str, Finetune],
+    root: str,
+) -> None:
+    """Fine-tune by these recipes, each seed from its pre-training."""
+    seeds = {seed for recipe in recipes.values() for seed in recipe.seeds}
+    starts = {seed: pretraining_of(params, network, seed) for seed in seeds}
+    finetune_job(params, FinetuningJob(command, network, recipes, starts, root), tracked)
 
 
 def refuse_unknown(name: str, rows: Collection[str], section: str) -> None:

@@ -1,5 +1,5 @@
-"""`generate SEED`: the Transformer of a pre-training seed, in dvc.yaml the first, continues prompts
-and openings of held-out books: samples.json.
+"""`generate SEED`: the Transformer of a pre-training seed continues prompts and openings of
+held-out books: samples.json.
 """
 
 import sys

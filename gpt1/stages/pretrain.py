@@ -1,10 +1,8 @@
-"""Pre-train a language model on the shards (paper, sections 3.1 and 4.1): `python -m gpt1.stages
-pretrain NETWORK SEED`.
+"""`pretrain NETWORK SEED`: pre-train a language model on the shards (paper, sections 3.1 and
+4.1).
 """
 
-import shutil
-
-from gpt1.base.files import LOGS, stage_folder, write_json, writing_folder
+from gpt1.base.files import LOGS, stage_folder, write_json
 from gpt1.corpus.shards import Shards
 from gpt1.model.networks import describe
 from gpt1.params.recipes import network_and_seed, pretraining_params
@@ -12,20 +10,19 @@ from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
 from gpt1.train import checkpoint, launch
 from gpt1.train.checkpoint import end_seeds, is_finished, put_seeds
-from gpt1.train.pretraining import pretrain
-from gpt1.train.pretraining_data import (
+from gpt1.train.pretraining import (
     keep_seed,
     make_run,
     number_of_updates,
+    pretrain,
     run_folder,
-    summary_of,
     take_over,
 )
 
 
 def main(name: str, number: str) -> None:
-    """Read parameters and shards, train the network unless an earlier run has left it finished (in
-    several processes where the machine says so), write the outputs as a whole.
+    """Train the network unless an earlier run has finished it, in several processes where the
+    machine says so, and write the outputs as a whole.
     """
     # read
     params, machine = read_params(), launch.read_machine()
@@ -37,14 +34,6 @@ def main(name: str, number: str) -> None:
     if params.pretrain.source == "official":
         launch.prepare(machine)
         weights = stage_folder("acquire", "weights", "official", "weights.safetensors")
-        if not shards.tokens("heldout"):  # no books, no perplexity
-            with writing_folder(out) as new:
-                (new / "snapshots").mkdir()
-                (new / "curve.jsonl").touch()
-                shutil.copyfile(weights, new / weights.name)
-                about = {"source": "official", "updates": 0, "tokens": 0}
-                write_json(new / "summary.json", summary_of(shards, description, None, **about))
-            return
         take_over(out, weights, seed, params, shards, description, machine)
         return
     updates, code = number_of_updates(params, shards), checkpoint.code_digest("pretrain")

@@ -1,5 +1,5 @@
-"""`prompt`: one zero-shot set's official files as prompts (paper, section 5): `<split>.npz` and
-set.json under `data/prompt/<set>`; clusters.npz says which examples belong together.
+"""`prompt SET`: one zero-shot set's official files as prompts (paper, section 5): `<split>.npz`,
+set.json, and clusters.npz, which says which examples belong together.
 """
 
 import sys

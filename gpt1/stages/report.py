@@ -1,5 +1,5 @@
-"""Tables 2 to 5, Figure 2, the curves and the claims, ours beside the paper's: made of result
-files, without torch, in seconds.
+"""`report NAME`: Tables 2 to 5, Figure 2, the curves and the claims, ours beside the paper's, from
+result files.
 """
 
 from gpt1.base.errors import UserError
@@ -10,9 +10,7 @@ from gpt1.results.runs import NAMES
 
 
 def main(name: str) -> None:
-    """Write one report as a whole and print it; `gpt1 sync` tells MLflow, of all results at
-    once.
-    """
+    """Write one report as a whole and print it."""
     params = read_params()
     if name not in NAMES:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Stage shard: cleaned books to token files, training and held-out books apart, with an index
+"""Stage shard: cleaned books as token files, training and held-out books apart, with an index
 (paper, section 4.1).
 """
 

@@ -1,5 +1,5 @@
-"""`town`: write a made-up town as books and official task files, `data/town/<source>`. It is the
-default for users without data; where all data are real, the folder is empty.
+"""`town`: write a made-up town as books and official task files, `data/town/<source>`; an empty
+folder where all data are real.
 """
 
 from gpt1.base.files import stage_folder, writing_folder

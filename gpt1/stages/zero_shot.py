@@ -20,8 +20,8 @@ from gpt1.train.schedules import snapshot_updates
 
 
 def snapshots_of(name: NetworkName, seed: int, params: Params) -> dict[int, Path]:
-    """{update: file} of a pre-training's snapshots in order. Raises UserError where it is not
-    finished.
+    """Return {update: file} of a pre-training's snapshots in order. Raises UserError where it is
+    not finished.
     """
     folder = stage_folder("pretrain", name, f"seed-{seed}")
     if not (folder / "summary.json").is_file():
@@ -36,7 +36,7 @@ def snapshots_of(name: NetworkName, seed: int, params: Params) -> dict[int, Path
 
 
 def main(name: str, number: str) -> None:
-    """Read sets and snapshots, let every snapshot answer every set, write answers and scores."""
+    """Let every snapshot answer every set."""
     params, machine = read_params(), launch.read_machine()
     kind, seed = network_and_seed(name, number)
     launch.prepare(machine)

@@ -40,8 +40,8 @@ def tracking_uri() -> str:
 
 
 def runs_page(base: str) -> str:
-    """Return the address of the scores of the experiment that `gpt1 sync` wrote last; before that,
-    of all experiments.
+    """Return the address of the scores in the experiment that `gpt1 sync` wrote last, else of all
+    experiments.
     """
     kind = "workflowType=machine_learning"  # else MLflow opens its pages for prompts and agents
     if not RUNS.is_file():
@@ -62,7 +62,7 @@ def sqlite_file(uri: str) -> Path | None:
 
 
 def problem(error: Exception) -> str:
-    """Describe an MLflow error in one line, without the name and password of its address."""
+    """Describe an MLflow error in one line, without name and password."""
     reason = str(error).strip().partition("\n")[0] or type(error).__name__
     uri = tracking_uri()
     parts = urlsplit(uri)
@@ -74,4 +74,4 @@ def problem(error: Exception) -> str:
 
 def warn(text: str) -> None:
     """Print one line on stderr."""
-    print(f"warning: {text}", file=sys.stderr, flush=True)
+    print(f"warning: {text}", file=sys.stderr)

@@ -1,5 +1,5 @@
-"""Tracking while a stage runs: its log says what it is and how it ended, and a thread that nothing
-waits for sends its points to MLflow.
+"""Tracking while a stage runs: its log, and a thread that nothing waits for, which sends points to
+MLflow.
 """
 
 import os
@@ -24,8 +24,8 @@ SEND_EVERY_SECONDS, CLOSE_SECONDS = 10.0, 10.0
 def tracked(
     stage: str, name: str, params: Params, fingerprint: str
 ) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
-    """Begin or resume the log of a run, give the function that reports points, and note how the
-    block ended. `fingerprint` stands for the run's parameters and inputs. Only rank 0 writes.
+    """Begin or resume the log of a run, give the function that reports points, and record how the
+    block ended. `fingerprint`: of parameters and inputs. Only rank 0 writes.
     """
     if os.environ.get("RANK", "0") != "0":
         yield lambda update, values: None
@@ -40,8 +40,8 @@ def tracked(
 
 
 class Tracker:
-    """Writes the log and, after half a minute, starts a thread that sends the points. Neither
-    method ever raises.
+    """Writes the log and, after half a minute, starts a thread that sends the points. It never
+    raises.
     """
 
     def __init__(self, stage: str, name: str, params: Params, fingerprint: str) -> None:
@@ -53,9 +53,14 @@ class Tracker:
         if before.get("fingerprint") != fingerprint or before.get("status") == "FINISHED":
             before = {}
         self.seconds_before = before.get("seconds", 0.0)
-        self.facts: dict[str, Any] = {"stage": stage, "name": name, "fingerprint": fingerprint}
-        self.facts |= {"time": before.get("time", time.time()), "machine": machine()}
-        self.facts |= {"checkout": checkout(Path())}
+        self.facts: dict[str, Any] = {
+            "stage": stage,
+            "name": name,
+            "fingerprint": fingerprint,
+            "time": before.get("time", time.time()),
+            "machine": machine(),
+            "checkout": checkout(Path()),
+        }
         self._write("RUNNING")
 
     def _write(self, status: str) -> None:

@@ -1,5 +1,5 @@
-"""What `data/logs/<stage>/<name>.run.json` says of a run: what it is, where it ran, how it ended,
-and the last point of its curve, by which a curve is told from another's.
+"""`data/logs/<stage>/<name>.run.json`: what a run is, where it ran, how it ended, and the last
+point of its curve, by which the log is matched to a curve.
 """
 
 from pathlib import Path

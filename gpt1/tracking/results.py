@@ -19,8 +19,8 @@ FOLLOWED = ("town", "bpe", "shard", "encode", "model", "pretrain")
 
 class Training(NamedTuple):
     """A training: the `points` of its curves, with times; the fingerprint of its parameters and
-    inputs; the `last` value of each curve, what was `measured` of its weights after so many
-    `updates`, when it began, and where it ran.
+    inputs; the `last` value of each curve; what was `measured` after so many `updates`; when it
+    began, and where it ran.
     """
 
     points: list[Point]
@@ -33,7 +33,7 @@ class Training(NamedTuple):
 
 
 def subject(stage: str, name: str) -> Subject:
-    """Return what a training is of, from a stage's name like `rte/seed-0`, `lstm-rte/seed-0`,
+    """Return task, system and seed of a training's name, like `rte/seed-0`, `lstm-rte/seed-0`,
     `rte/layers-2/seed-0`, or `transformer/seed-0`.
     """
     what, *layers, seed = name.split("/")
@@ -46,8 +46,8 @@ def subject(stage: str, name: str) -> Subject:
 
 
 def changes(params: Params, task: str, system: str, network: str) -> str:
-    """Return those parameters that a training follows from which its profile has otherwise, as
-    key=value, key=value; none where the profile is not in conf/.
+    """Return the parameters of a training that differ from its profile, as key=value, key=value;
+    none where conf/ has no such profile.
     """
     try:
         usual = compose(params.profile, [])
@@ -69,8 +69,8 @@ def changes(params: Params, task: str, system: str, network: str) -> str:
 def finished_trainings(
     params: Params, outdated: Collection[str] = ()
 ) -> Iterator[tuple[str, str, Path]]:
-    """Yield stage, name and folder of every finished training of these parameters, but of
-    `outdated` stages of DVC's graph.
+    """Yield stage, name and folder of every finished training of these parameters, but those of
+    `outdated` stages.
     """
     for stage in ("pretrain", "finetune", "ablation", "transfer"):
         for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
@@ -90,8 +90,8 @@ def finished_trainings(
 
 
 def read_training(stage: str, name: str, folder: Path) -> Training:
-    """Read a finished training, with the facts of its log where that is of this curve. Raises
-    UserError where a file is damaged.
+    """Read a finished training, with its log where that is of this curve. Raises UserError where a
+    file is damaged.
     """
     curve = folder / "curve.jsonl"
     try:
@@ -119,8 +119,8 @@ def read_training(stage: str, name: str, folder: Path) -> Training:
 
 
 def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, dict[str, float]]:
-    """Return the score of each training, from 0 to 1, in reports that are not outdated; of several
-    columns the one with the most examples.
+    """Return the score of each training, from 0 to 1, in up-to-date reports; of several columns the
+    one with the most examples.
     """
     paths = sorted(stage_folder("report").glob("*/scores.parquet"))
     try:

@@ -1,5 +1,5 @@
-"""MLflow's experiment of a profile: one run per training, found again by its curves. Imported
-only by what talks to MLflow.
+"""MLflow's experiment of a profile: one run per training, found again by its curves. Only what
+talks to MLflow imports this.
 """
 
 import json
@@ -28,8 +28,8 @@ DESCRIPTION = "A run for each training; the run `report` has Tables 2 to 5 besid
 
 
 class Store:
-    """MLflow's client and an experiment. Raises what MLflow raises, OSError for a damaged database,
-    UserError for one that keeps its files elsewhere.
+    """MLflow's client and an experiment. Raises what MLflow raises, sqlite3.DatabaseError for a
+    damaged database, UserError for one whose files lie elsewhere.
     """
 
     def __init__(self, params: Params) -> None:
@@ -60,9 +60,9 @@ class Store:
         began: float,
         last: Mapping[str, float] | None = None,
     ) -> Run:
-        """Find the run of a stage's `rte/seed-0`: the one whose curves have these `last` values, or
-        else this fingerprint and no end; without `last`, any of this fingerprint. Otherwise begin
-        one at `began` (seconds since 1970).
+        """Find the run of a stage's `rte/seed-0`: the one whose curves end with these `last`
+        values, else an unfinished one of this fingerprint; without `last`, any of this fingerprint.
+        Otherwise begin one at `began` (seconds since 1970).
         """
         named, values = f"{stage} {name} ", dict[str, Any]()
         for run in self.runs:
@@ -102,7 +102,7 @@ class Store:
     def send(
         self, run: Run, points: Sequence[Point], there: Collection[tuple[str, int]] = ()
     ) -> int:
-        """Log points but those that are `there`. Returns how many there are."""
+        """Log the points that are not `there`. Returns the number of points."""
         metrics = [
             Metric(key, float(value), int(point["time"] * 1000), int(point["update"]))
             for point in points
@@ -121,7 +121,7 @@ class Store:
 
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
     """Return MLflow's parameters of a run: task, system and seed, what is `changed` from its
-    profile, and the sizes and recipe of its training.
+    profile, sizes and recipe.
     """
     task, system, seed = subject(stage, name)
     about = {"task": task, "system": system, "seed": seed, "stage": stage}
@@ -142,8 +142,8 @@ def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
 
 def open_sqlite(uri: str) -> None:
     """Make an SQLite database that does not exist, under another name until it is whole: MLflow
-    needs seconds for its tables, and if it is stopped meanwhile they stay damaged for good. MLflow
-    retries a damaged file for more than a minute, so this raises sqlite3.DatabaseError first.
+    stopped meanwhile leaves it damaged. Raises sqlite3.DatabaseError for a damaged one, which
+    MLflow would retry for a minute.
     """
     if (path := sqlite_file(uri)) is None:
         return
@@ -158,9 +158,7 @@ def open_sqlite(uri: str) -> None:
 
 
 def log_data(store: Store, run: Run, task: str) -> None:
-    """Log the splits of a task, or of the books, as earlier stages described them; nothing where
-    these files are missing (results brought from elsewhere).
-    """
+    """Log the splits of a task, or of the books, as earlier stages described them, if they did."""
     source, written = (
         stage_folder("acquire", "corpus", "books"),
         stage_folder("shard", "index.json"),

@@ -1,6 +1,6 @@
-"""Write results and logs to MLflow: one run per training, and one called `report`. The files come
-first; nothing is sent twice. MLFLOW_TRACKING_URI says where to (environment or .env; without it
-`mlflow.db` here); GPT1_MLFLOW=off sends nothing.
+"""Write results and logs to MLflow: one run per training, and one called `report`.
+MLFLOW_TRACKING_URI says where to (environment or .env; without it `mlflow.db` here);
+GPT1_MLFLOW=off sends nothing.
 """
 
 import json
@@ -32,10 +32,12 @@ COMPLETE = "gpt1.complete"  # a report's files, by their fingerprint
 
 @locked(LOGS / "sync.lock")  # two at once would write a run twice
 def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tuple[int, int]:
-    """Write to MLflow all finished results under data/ that it lacks, but those of the `outdated`
-    stages; tag as outdated whatever it has of others. Returns how many it has now, and how many are
-    new. Trainings get no score from outdated reports; the run `report` shows the `notice` that
-    names those. Raises UserError, one line, where a result or MLflow is broken.
+    """Write to MLflow all finished results under data/ that it lacks, but those of `outdated`
+    stages, and tag as outdated what it has of others. Returns how many it has now, and how many are
+    new.
+
+    Trainings get no score from outdated reports; the run `report` shows the `notice` that names
+    these. Raises UserError where a result or MLflow is broken.
     """
     if switched_off() or not any(finished_trainings(params)):
         return 0, 0
@@ -75,8 +77,8 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
 
 
 def _report(store: Store, notice: str) -> str:
-    """Write the run `report`, and return its id: tables as its note, all reports as artifacts;
-    means and claims as metrics, in points, unless a report is outdated.
+    """Write the run `report` and return its id: tables as its note, reports as artifacts, means and
+    claims as metrics unless a report is outdated.
     """
     folder = stage_folder("report")
     files = sorted(path for path in folder.rglob("*.*") if path.is_file())

@@ -1,6 +1,4 @@
-"""Encoded examples as right-padded tensors: seeded order, batches, and their parts (paper, section
-4.1).
-"""
+"""Encoded examples as right-padded tensors, in seeded order (paper, section 4.1)."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -22,8 +20,8 @@ Integers = npt.NDArray[np.int64]
 
 
 class Examples(NamedTuple):
-    """A split as `encode` writes it: the tokens of all sequences one after another, where each
-    begins, a label an example.
+    """A split as `encode` writes it: the tokens of all sequences, where each sequence begins, and
+    one label per example.
     """
 
     tokens: npt.NDArray[np.unsignedinteger]
@@ -35,17 +33,15 @@ class Examples(NamedTuple):
         return len(self.labels)
 
     def lengths(self, rows: Integers) -> Integers:
-        """Length of each sequence of these examples in tokens, special symbols included, [rows,
-        sequences].
-        """
+        """Return the length in tokens of each sequence of these examples, [rows, sequences]."""
         first = rows[:, None] * self.sequences + np.arange(self.sequences)
         lengths: Integers = self.offsets[first + 1] - self.offsets[first]
         return lengths
 
 
 class Batch(NamedTuple):
-    """Token ids [b, k, t] padded on the right, their lengths [b, k] in tokens, which stay on the
-    host, a class (int64) or score (float32) an example.
+    """Token ids [b, k, t] padded on the right, their lengths [b, k], which stay on the host, and
+    classes (int64) or scores (float32) [b].
     """
 
     tokens_bkt: Tensor
@@ -53,20 +49,18 @@ class Batch(NamedTuple):
     labels_b: Tensor
 
     def to(self, device: torch.device) -> "Batch":
-        """The batch on a device."""
-        tokens_bkt, labels_b = (to_device(part, device) for part in (self[0], self[2]))
+        """Return the batch on a device."""
+        tokens_bkt, labels_b = to_device(self.tokens_bkt, device), to_device(self.labels_b, device)
         return Batch(tokens_bkt, self.lengths_bk, labels_b)
 
 
 def moved(inputs: Tensor | Batch, device: torch.device) -> Tensor | Batch:
-    """Windows or a batch of a task, moved to the objective's device."""
+    """Return windows or a batch on a device."""
     return inputs.to(device) if isinstance(inputs, Batch) else to_device(inputs, device)
 
 
 def read_examples(path: Path, sequences: int) -> Examples:
-    """Read one split of an encoded task. Raises UserError where the file is absent, damaged or does
-    not add up.
-    """
+    """Read one split of an encoded task. Raises UserError where the file is absent or damaged."""
     try:
         arrays = read_arrays(path, ("tokens", "offsets", "labels"))
         tokens, offsets, labels = arrays.values()
@@ -91,8 +85,8 @@ def read_examples(path: Path, sequences: int) -> Examples:
 
 @lru_cache(maxsize=2)  # an epoch's end and the next one's beginning, which is drawn ahead
 def order(examples: int, seed: int, epoch: int) -> Integers:
-    """The order of the examples in an epoch, counted from 0: a permutation drawn by Philox keyed by
-    (seed, epoch); read-only, for it is kept.
+    """Return the order of the examples in an epoch (from 0): a permutation by Philox with key
+    (seed, epoch), read-only.
     """
     permutation = np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(examples)
     permutation.setflags(write=False)
@@ -100,9 +94,7 @@ def order(examples: int, seed: int, epoch: int) -> Integers:
 
 
 def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
-    """Whole batches in an epoch; the incomplete last one is dropped. Raises UserError where there
-    is not even one.
-    """
+    """Return the number of whole batches in an epoch. Raises UserError where it is 0."""
     if examples < batch_size:
         raise UserError(
             f"{place}: expected at least one batch of {batch_size} training rows, found {examples}"
@@ -112,7 +104,7 @@ def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
 
 
 def members(examples: int, batch_size: int, seed: int, update: int) -> Integers:
-    """Rows of the global batch of `update` (from 1): the same for any number of processes and any
+    """Return the rows of the global batch of `update` (from 1), whatever the processes and the
     micro-batch.
     """
     epoch, place = divmod(update - 1, examples // batch_size)
@@ -120,17 +112,13 @@ def members(examples: int, batch_size: int, seed: int, update: int) -> Integers:
 
 
 def by_length(examples: Examples, rows: Integers) -> Integers:
-    """The rows sorted by their longest sequence, so that neighbours need little padding; ties keep
-    their order.
-    """
+    """Sort rows by their longest sequence; ties keep their order."""
     return rows[np.argsort(examples.lengths(rows).max(axis=1), kind="stable")]
 
 
 def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
-    """One process's part of a global batch in micro-batches of at most `micro_batch` rows, of
-    nearly equal size.
-
-    Raises UserError where the batch cannot be shared equally among the processes.
+    """Return one process's part of a global batch, in equal micro-batches of at most `micro_batch`
+    rows. Raises UserError where the processes cannot share the batch equally.
     """
     if len(rows) % processes:
         raise UserError(
@@ -143,7 +131,7 @@ def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[
 
 
 def pad(examples: Examples, rows: Integers) -> Batch:
-    """Rows of a split as tensors, padded to the longest sequence among them."""
+    """Return rows of a split as tensors, padded to the longest sequence among them."""
     lengths_bk = examples.lengths(rows)
     starts_bk = examples.offsets[:-1].reshape(-1, examples.sequences)[rows]
     t = int(lengths_bk.max())
@@ -162,11 +150,8 @@ def pad(examples: Examples, rows: Integers) -> Batch:
 def evaluation_batches(
     examples: Examples, rank: int, processes: int, most_tokens: int
 ) -> list[Integers]:
-    """One process's rows of a split, shortest first, as many together as make `most_tokens` with
-    their padding, at least one.
-
-    Every process has as many batches, though some may be empty. The result of a row does not depend
-    on its neighbours.
+    """Return one process's rows of a split, shortest first, in batches of at most `most_tokens`
+    with padding, or of one row. All processes get as many batches; some may be empty.
     """
     # Neighbours of one length need little padding; `logits_of` puts answers back in file order.
     rows = by_length(examples, np.arange(len(examples)))

@@ -1,20 +1,18 @@
-"""Resumable state outside the outputs: weights, Adam's moments and how far the run had come, whole
-or not at all.
+"""Checkpoints (weights, Adam's moments, how far the run has come), and the finished seeds of a
+stage.
 
-`data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds one checkpoint; the fingerprint
+`data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds one checkpoint. The fingerprint
 stands for parameters and inputs, so a changed run never finds the checkpoint of another. There is
-no random state: all that is drawn follows from seed and update, dropout from processes and
-micro-batch too.
+no random state: all draws follow from seed and update, dropout also from processes and micro-batch.
 
-Finished seeds of a stage are kept there as well: a killed stage repeats only the seed it was in,
-and one whose DVC was killed before it noted the outputs repeats none. The folder of a seed, and
-what it means when its stage starts:
+Finished seeds lie there too, so a killed stage repeats only the seed that it was in. The folder of
+a seed means, when its stage starts:
 
-- not there, or without state.json: to be trained;
-- state.json: trained in a stage that has not ended, taken as it is if the code is the same;
-- state.json and `ended`: its stage has ended and DVC may not have noted it yet. With the same code
-  it is the output, with other code it is trained anew. It goes when a later training ends and its
-  files lie in DVC's cache, or have no second name, a hard link, among the outputs any more.
+- not there, or without state.json: it must be trained;
+- state.json: trained in a stage that has not ended; it is taken as it is if the code is the same;
+- state.json and `ended`: its stage has ended, and DVC may not have recorded that yet. With the same
+  code it is the output, with other code it is trained anew. It goes when a later training ends and
+  its files lie in DVC's cache, or have no hard link among the outputs any more.
 """
 
 import hashlib
@@ -54,15 +52,15 @@ KEPT = 2  # the last one, and the one before it in case the last is damaged
 
 
 class Position(NamedTuple):
-    """How far a run has come: its last update, and the curve's lines up to there."""
+    """How far a run has come: its last update, and the lines of its curve up to there."""
 
     update: int
     curve_lines: int
 
 
 class Checkpoint(NamedTuple):
-    """A whole checkpoint: its folder, the position it was made at, and the processes and rows of a
-    micro-batch that its dropout was drawn with.
+    """A whole checkpoint: its folder, its position, and the processes and micro-batch that drew its
+    dropout.
     """
 
     folder: Path
@@ -71,8 +69,8 @@ class Checkpoint(NamedTuple):
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
-    """The folder of a run's checkpoints; `what_matters` is any JSON value of its parameters and the
-    hashes of its inputs.
+    """Return the folder of a run's checkpoints. `what_matters`: its parameters and the hashes of
+    its inputs, as JSON.
     """
     # Named by what matters: a changed recipe looks into another folder and starts anew.
     digest = fingerprint({"format": CHECKPOINT_FORMAT, "run": what_matters})
@@ -80,7 +78,7 @@ def state_folder(stage: str, name: str, what_matters: Any) -> Path:
 
 
 def code_digest(stage: str) -> str:
-    """One sha256 of all code and settings that dvc.yaml says a stage's numbers follow from."""
+    """Return one sha256 of all code and settings that dvc.yaml names for a stage."""
     root, digest = Path(__file__).parents[2], hashlib.sha256()
     # dvc.yaml is the one list of what a stage depends on, and a test holds it to the imports.
     about = read_yaml(root / "dvc.yaml")["stages"][stage]
@@ -93,9 +91,7 @@ def code_digest(stage: str) -> str:
 
 
 def check_code(then: str, now: str, folder: Path, accept: bool) -> None:
-    """Raise UserError where the state in `folder` was made by other code, unless it is to be
-    accepted.
-    """
+    """Raise UserError where other code made the state in `folder`, unless `accept`."""
     if then != now and not accept:
         raise UserError(
             f"{folder} was made by other code (digest {then[:8]}, now {now[:8]}): restore that to"
@@ -111,11 +107,8 @@ def write_checkpoint(
     code: str,
     machine: Mapping[str, Any],
 ) -> None:
-    """Write moments and weights, as FILES names them, and the position beside, sync, rename; then
-    remove all but the last KEPT checkpoints.
-
-    The curve in `folder` is synced first: its lines up to the position must be there as long as the
-    checkpoint is. Raises OSError.
+    """Write moments and weights, as FILES names them, and the position; then remove all but the
+    last KEPT checkpoints. Raises OSError.
     """
     # First the curve, then the checkpoint that counts its lines: never the other way round.
     if (curve := folder / "curve.jsonl").is_file():
@@ -140,9 +133,8 @@ def write_checkpoint(
 
 
 def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | None:
-    """The last whole checkpoint of a run, or None. A damaged one is named on stderr and left out.
-
-    Raises UserError where it was made by other code and is not to be accepted.
+    """Return the last whole checkpoint of a run, or None; name damaged ones on stderr. Raises
+    UserError where other code made it, unless `accept`.
     """
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
@@ -158,7 +150,6 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
                 f"{path} is damaged ({printable(str(error))}): it is left out, and the run goes on"
                 " from the one before it or from the start",
                 file=sys.stderr,
-                flush=True,
             )
             continue
         check_code(code_then, code, folder, accept)
@@ -168,22 +159,19 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
         print(
             f"{name}: starts at update 0; {others[-1]} is of another recipe or other data",
             file=sys.stderr,
-            flush=True,
         )
     return None
 
 
 def restore(checkpoint: Checkpoint, engine: Engine) -> None:
-    """Put a checkpoint's weights and moments back where they were taken from. Raises UserError
-    where a file cannot be read.
-    """
+    """Load a checkpoint's weights and moments. Raises UserError where a file cannot be read."""
     moments, weights = (read_tensors(checkpoint.folder / file)[1] for file in FILES)
     engine.load(weights, moments, checkpoint.position.update)
 
 
 class Saver:
-    """Checkpoints of one run in `folder`, every so many minutes and at its end; every process has
-    one, the first one writes. `saved` is the update of the last one.
+    """Writes the checkpoints of a run, every so many minutes and at its end. Every process has one;
+    the first writes. `saved`: the update of the last checkpoint.
     """
 
     def __init__(
@@ -200,13 +188,12 @@ class Saver:
         self.saved, self.saved_at = saved, time.monotonic()
 
     def due(self) -> bool:
-        """Whether this process, the first one, wants a checkpoint."""
+        """Return whether this is the first process and wants a checkpoint."""
         return self.main and time.monotonic() - self.saved_at >= self.seconds
 
     def save(self, position: Position, micro_batch: int) -> str:
-        """Write the checkpoint of `position` if it is not there, with the rows of a micro-batch up
-        to then; all processes take part in giving the state. Returns in words what there is. Raises
-        OSError where it cannot be written.
+        """Write the checkpoint of `position` if it is not there, and say what there is. All
+        processes must call it. Raises OSError.
         """
         if not position.update:
             return "nothing to save yet"
@@ -220,13 +207,13 @@ class Saver:
 
 
 def note_finished(folder: Path, code: str) -> None:
-    """Write state.json, which says what code made a seed, into its folder before that is whole."""
+    """Write state.json, which names the code that made a seed."""
     write_json(folder / STATE, {"code": code})
 
 
 def is_finished(folder: Path, code: str, accept: bool) -> bool:
-    """Whether an earlier run has kept this seed. Raises UserError where other code made it and its
-    stage has not ended.
+    """Return whether an earlier run has kept this seed. Raises UserError where other code made it
+    and its stage has not ended.
     """
     ended = (folder / ENDED).exists()
     try:
@@ -245,8 +232,8 @@ def is_finished(folder: Path, code: str, accept: bool) -> bool:
 
 
 def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
-    """Put the outputs of kept seeds in their places, which are `out` or lie below it, as a whole.
-    Raises UserError where one is missing.
+    """Put kept seeds in their places, which are `out` or below it. Raises UserError where one is
+    missing.
     """
     with writing_folder(out) as new:
         for folder, place in places.items():
@@ -264,9 +251,8 @@ def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
 
 
 def end_seeds(folders: Collection[Path]) -> None:
-    """A stage has ended. Without DVC the folders of its runs go. With it they stay, for DVC has yet
-    to note the stage and may be killed before: until a later training ends, and the outputs are no
-    second names of theirs any more.
+    """End a stage. Without DVC the folders of its runs go. With DVC they stay until it has recorded
+    the outputs; those of earlier stages that it has recorded go.
     """
     # A second name means that the outputs are hard links of these files, which cost no room; one
     # name, or a file that cannot be written, means that DVC has it in its cache by now.

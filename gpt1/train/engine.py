@@ -1,5 +1,5 @@
-"""How one update is computed: by plain torch in one process, by DeepSpeed in several. Both take the
-same losses and step the same Adam, so that their numbers agree but for rounding.
+"""How one update is computed: by plain torch in one process, by DeepSpeed in several. Both give the
+same numbers but for rounding.
 """
 
 import json
@@ -30,18 +30,19 @@ NOT_THERE = (
 
 
 class Engine:
-    """One process, plain torch; the objective lies on its device."""
+    """One process with plain torch; the objective lies on its device."""
 
     rank, processes = 0, 1
 
     def __init__(self, objective: nn.Module, recipe: Optimization) -> None:
         self.device = next(objective.parameters()).device
         self.objective, self.recipe = objective, recipe
+        self.engine: Any = objective  # what a forward pass goes through
         self.optimizer = optim.adam(objective, recipe)
 
     def forward(self, batch: Any, dropout: float) -> dict[str, Tensor]:
-        """The objective's losses of one micro-batch."""
-        losses: dict[str, Tensor] = self.objective(batch, dropout)
+        """Return the objective's losses of one micro-batch."""
+        losses: dict[str, Tensor] = self.engine(batch, dropout)
         return losses
 
     def backward(self, loss: Tensor, share: float) -> None:
@@ -51,7 +52,7 @@ class Engine:
         torch.autograd.backward(loss * share)
 
     def step(self, rates: optim.Rates) -> Tensor:
-        """Clip, step, clear the gradients. Returns the gradient's global norm before clipping."""
+        """Clip, step, clear the gradients. Returns the global norm before clipping."""
         gradients = optim.gradients_of(self.objective.parameters())
         # The order is the authors': clip, then Adam, whose decay does not pass through the
         # clipping.
@@ -65,21 +66,26 @@ class Engine:
         return norm
 
     def state(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
-        """Weights by name, and Adam's running averages as `<moment>.<name>`, wherever they lie; all
-        processes must call it.
+        """Return weights by name, and Adam's running averages as `<moment>.<name>`. All processes
+        must call it.
         """
         weights = dict(self.objective.named_parameters())
         return weights, {
-            f"{moment}.{name}": self.optimizer.state[parameter][moment]
+            f"{moment}.{name}": self.average(parameter, moment)
             for name, parameter in weights.items()
             for moment in MOMENTS
         }
+
+    def average(self, parameter: nn.Parameter, moment: str) -> Tensor:
+        """Return one of Adam's running averages of a parameter."""
+        average: Tensor = self.optimizer.state[parameter][moment]
+        return average
 
     @torch.no_grad()
     def load(
         self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], updates: int
     ) -> None:
-        """Put back what `state` gave after so many updates, with any number of processes."""
+        """Load what `state` gave after so many updates, with any number of processes."""
         for name, parameter in self.objective.named_parameters():
             parameter.copy_(weights[name])
             self.optimizer.state[parameter] = {
@@ -88,19 +94,19 @@ class Engine:
             }
 
     def total(self, values: Tensor) -> Tensor:
-        """The sum of a tensor over all processes."""
+        """Return the sum of a tensor over all processes."""
         return values
 
     def leave(self) -> None:
-        """Wait for the other processes, and end the exchange with them: there are none."""
+        """Wait for the other processes and leave their group."""
 
     def close(self) -> None:
-        """Let go of what holds the objective."""
+        """Release what holds the objective."""
 
 
 class DeepSpeedEngine(Engine):
-    """One of several processes. DeepSpeed averages gradients, clips, and from ZeRO stage 1 on
-    shares out what Adam keeps: conf/ds_config.json.
+    """One of several processes. DeepSpeed averages gradients, clips, and shards Adam's averages
+    from ZeRO stage 1 on.
     """
 
     def __init__(
@@ -137,21 +143,14 @@ class DeepSpeedEngine(Engine):
                     "step": torch.zeros((), device=self.device)
                 } | averages
 
-    def forward(self, batch: Any, dropout: float) -> dict[str, Tensor]:
-        """The objective's losses of one micro-batch."""
-        losses: dict[str, Tensor] = self.engine(batch, dropout)
-        return losses
-
     def backward(self, loss: Tensor, share: float) -> None:
-        """Add the gradient of one micro-batch that makes up `share` of the global batch; DeepSpeed
-        divides by processes and micro-batches.
-        """
+        """Add the gradient of one micro-batch that makes up `share` of the global batch."""
         self.engine.backward(loss * (share * self.processes * self.micro_batches))
         if not self.engine.is_gradient_accumulation_boundary():
             self.engine.step()
 
     def step(self, rates: optim.Rates) -> Tensor:
-        """Clip, step, clear the gradients. Returns the gradient's global norm before clipping."""
+        """Clip, step, clear the gradients. Returns the global norm before clipping."""
         optim.set_rates(self.optimizer, rates)
         if self.stage:
             self.engine.step()
@@ -160,23 +159,19 @@ class DeepSpeedEngine(Engine):
         self.engine.step()
         return norm
 
-    def state(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
-        """Weights and moments as Engine.state gives them, put together from all processes."""
+    def average(self, parameter: nn.Parameter, moment: str) -> Tensor:
+        """Return one of Adam's running averages of a parameter, collected from all processes."""
         from deepspeed.utils import safe_get_full_optimizer_state
 
         if not self.stage:
-            return super().state()
-        weights = dict(self.objective.named_parameters())
-        return weights, {
-            f"{moment}.{name}": safe_get_full_optimizer_state(parameter, moment)
-            for name, parameter in weights.items()
-            for moment in MOMENTS
-        }
+            return super().average(parameter, moment)
+        average: Tensor = safe_get_full_optimizer_state(parameter, moment)
+        return average
 
     def load(
         self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], updates: int
     ) -> None:
-        """Put back what `state` gave, each process its own part."""
+        """Load what `state` gave, each process its own shard."""
         from deepspeed.utils import safe_set_full_fp32_param, safe_set_full_optimizer_state
 
         if not self.stage:
@@ -198,20 +193,18 @@ class DeepSpeedEngine(Engine):
             state["step"].fill_(updates)
 
     def total(self, values: Tensor) -> Tensor:
-        """The sum of a tensor over all processes."""
+        """Return the sum of a tensor over all processes."""
         distributed.all_reduce(values)
         return values
 
     def leave(self) -> None:
-        """Wait for the other processes, and end the exchange with them: its threads could abort an
-        exit.
-        """
+        """Wait for the other processes and leave their group, whose threads could abort an exit."""
         distributed.barrier()
         self.close()
         distributed.destroy_process_group()
 
     def close(self) -> None:
-        """Let go of what holds the objective: DeepSpeed's hooks."""
+        """Release what holds the objective: DeepSpeed's hooks."""
         if distributed.is_initialized():
             self.engine.destroy()
 
@@ -219,8 +212,8 @@ class DeepSpeedEngine(Engine):
 def make_engine(
     objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
 ) -> Engine:
-    """Plain torch for one process, DeepSpeed for several, each with so many micro-batches an
-    update; the objective goes to the machine's device.
+    """Return the engine for so many processes and micro-batches an update; the objective moves to
+    its device.
     """
     device = "cpu" if machine.device == "cpu" else f"cuda:{machine.local_rank}"
     objective = objective.to(device)
@@ -230,8 +223,8 @@ def make_engine(
 
 
 def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]:
-    """conf/ds_config.json, its "auto" filled in from the recipe. Raises UserError where it is no
-    JSON object, or sets what follows from params.yaml or no network here can be trained by.
+    """Return conf/ds_config.json with "auto" filled in. Raises UserError where it is no JSON
+    object, or sets what follows from params.yaml or cannot be used here.
     """
     values = {
         "train_micro_batch_size_per_gpu": 1,  # rows are ours to count

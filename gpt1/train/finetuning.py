@@ -1,9 +1,8 @@
 """Fine-tuning on one task with one seed (paper, sections 3.2 and 4.1): equation 5, model selection
-on the development split, logits.
+on dev, logits.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,15 +24,15 @@ from gpt1.train.batches import (
 )
 from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Interrupted, Report, Stop, Trainer, stoppable, training_steps
+from gpt1.train.loop import Interrupted, Report, Stop, Trainer, training_steps
 from gpt1.train.objectives import Finetuning
 
 Logits = npt.NDArray[np.float32]
 
 
 class EncodedTask(NamedTuple):
-    """A task as tensors can be made of it: its splits, which of them selects the model, and how
-    logits on that one are scored.
+    """A task's splits, the split that selects the model, and the function that scores its
+    logits.
     """
 
     name: str
@@ -44,8 +43,8 @@ class EncodedTask(NamedTuple):
 
 @dataclass(frozen=True)
 class FinetuningRun:
-    """A classifier to be fine-tuned on a task with a seed, and where its curve goes; `what` names
-    the run on the screen, `<stage> <name>`.
+    """A classifier to fine-tune on a task with a seed, and the file of its curve. `what`: `<stage>
+    <name>`, for the screen.
     """
 
     classifier: Classifier
@@ -57,21 +56,8 @@ class FinetuningRun:
     what: str
 
 
-class FinetunedSeed(NamedTuple):
-    """What one seed gives: logits `<split>/best` and `<split>/last`, the best weights, where they
-    were, and how fast it went.
-    """
-
-    logits: dict[str, Logits]
-    best_weights: dict[str, torch.Tensor]
-    best_update: int
-    best_dev_score: float
-    updates: int
-    speed: dict[str, Any]
-
-
 class Best(NamedTuple):
-    """The evaluation with the highest score so far, and the weights that it was of."""
+    """The evaluation with the highest score so far, and its weights."""
 
     score: float
     update: int
@@ -79,14 +65,23 @@ class Best(NamedTuple):
     weights: dict[str, torch.Tensor]
 
 
+class FinetunedSeed(NamedTuple):
+    """The result of one seed: logits `<split>/best` and `<split>/last`, the best evaluation, and
+    the speed.
+    """
+
+    logits: dict[str, Logits]
+    best: Best
+    updates: int
+    speed: dict[str, Any]
+
+
 @torch.inference_mode()
 def logits_of(
     engine: Engine, objective: Finetuning, examples: Examples, most_tokens: int, stop: Stop
 ) -> Logits:
-    """Logits [n, outputs] of every example in file order, no dropout, `most_tokens` at once: the
-    same whatever that is.
-
-    Raises Interrupted where the run is to end.
+    """Return logits [n, outputs] of every example in file order, without dropout, of `most_tokens`
+    at once. Raises Interrupted where the run is to end.
     """
     parts = []
     for rows in evaluation_batches(examples, engine.rank, engine.processes, most_tokens):
@@ -103,11 +98,11 @@ def logits_of(
 
 
 def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
-    """Fine-tune for all epochs; evaluates after each, and in the first also at
+    """Fine-tune for all epochs; evaluate after each, and in the first also at
     recipe.evaluation_updates, as the authors do.
 
     A signal drops this seed and ends the process. Raises UserError where there is not one batch of
-    training rows or an update is not finite, OSError where there is no room for the curve.
+    rows or an update is not finite, OSError where the curve cannot be written.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]
@@ -145,7 +140,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     others = task.splits.keys() - {"train", task.selection_split}
     dev_logits = np.zeros((0, 0), np.float32)
     done, best = 0, Best(float("-inf"), 0, dev_logits, {})
-    with closing(training), stoppable(training.stop):
+    with training.running():
         try:
             # Which rows an update has follows from (seed, update); within it they are sorted by
             # length, so that attention computes less padding.
@@ -179,9 +174,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     return FinetunedSeed(
         {f"{split}/last": logits for split, logits in last.items()}
         | {f"{split}/best": logits for split, logits in at_best.items()},
-        best.weights,
-        best.update,
-        best.score,
+        best,
         updates,
         training.speed(),
     )

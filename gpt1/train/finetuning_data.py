@@ -1,5 +1,5 @@
-"""What fine-tuning reads, an encoded task and weights, and all seeds of a stage. Each seed is kept
-when it has finished: a killed stage repeats only the one it was in.
+"""What fine-tuning reads, and all seeds of a stage. A killed stage repeats only the seed that it
+was in.
 """
 
 import math
@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -49,8 +49,8 @@ Tracked = Callable[[str, str, Params, str], AbstractContextManager[Report]]
 
 
 def read_task(folder: Path, params: Params) -> tuple[dict[str, Any], EncodedTask]:
-    """An encoded task, and what task.json says of it. Raises UserError where it is absent, or its
-    sequences do not fit the model.
+    """Read an encoded task and its task.json. Raises UserError where it is absent or does not fit
+    the model.
     """
     if not (folder / "task.json").is_file():
         raise UserError(
@@ -93,8 +93,8 @@ def make_classifier(
     weights: Path,
     seed: int,
 ) -> Classifier:
-    """A classifier with the pre-trained weights in it; special symbols and head are drawn anew for
-    each seed.
+    """Make a classifier with pre-trained weights. Special symbols and head are drawn anew for each
+    seed.
     """
     # One generator in a fixed order: network, then head; transfer then replaces what it has.
     generator = torch.Generator().manual_seed(seed_for(seed))
@@ -123,43 +123,44 @@ def keep_seed(
     recipe: Finetune | None,
     code: str,
 ) -> None:
-    """Keep a finished seed until the stage ends; with a `recipe` also its weights and recipe.json,
-    what they were trained by.
+    """Keep a finished seed until the stage ends; with a `recipe` also its weights and
+    recipe.json.
     """
     with writing_folder(folder) as out:
         if recipe is not None:
             # The weights that answer are those that dev chose, not the last.
-            classifier.load_state_dict(outcome.best_weights)
+            classifier.load_state_dict(outcome.best.weights)
             save_weights(out / WEIGHTS, classifier, description)
             write_json(out / RECIPE, recipe.model_dump(mode="json", exclude={"seeds"}))
         with writing(out / "logits.npz", "wb") as file:
             np.savez(file, allow_pickle=False, **dict(sorted(outcome.logits.items())))
         shutil.copyfile(folder.with_suffix(".jsonl"), out / "curve.jsonl")
-        names = ("best_update", "best_dev_score", "updates")
-        write_json(out / "summary.json", {name: getattr(outcome, name) for name in names})
+        best = {"best_update": outcome.best.update, "best_dev_score": outcome.best.score}
+        write_json(out / "summary.json", best | {"updates": outcome.updates})
         note_finished(out, code)
 
 
 class FinetuningJob(NamedTuple):
-    """What a stage is to do: `command`, its verb and items; `subject`, how its runs are called
-    before their part and seed; a recipe for each part (`layers-3`, or "" for the only one);
-    `starts`, the folder of the pre-training of each seed; `root`, the folder under `data/<verb>`
-    below which parts and seeds lie.
+    """What a stage is to do: `command`, its verb and items, the last of which is the task; a recipe
+    for each part (`layers-3`, or "" for the only one); `starts`, each seed's pre-training; `root`,
+    its outputs under `data/<verb>`.
     """
 
     command: tuple[str, ...]
-    subject: str
-    task: str
     network: NetworkName
     recipes: dict[str, Finetune]
     starts: dict[int, Path]
     root: str
-    keep_weights: bool = False
+
+    @property
+    def subject(self) -> str:
+        """Return the name of its runs, without part and seed."""
+        return "-".join(self.command[1:])
 
 
 class FinetuningSeed(NamedTuple):
     """One seed of one part of a job: `name`, `<part>/seed-<n>`; `run`, the folder that keeps it
-    until the stage ends; whether it is there.
+    until the stage ends; whether it is done.
     """
 
     name: str
@@ -171,18 +172,19 @@ class FinetuningSeed(NamedTuple):
 
     @property
     def finished(self) -> Path:
-        """Where the finished seed is kept."""
+        """Return the folder of the finished seed."""
         return self.run / f"seed-{self.seed}"
 
 
 def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
-    """Fine-tune every seed of every part that no earlier run has left finished; write the outputs
-    as a whole. `tracked` is given (stage, name, params, fingerprint) of each seed.
+    """Fine-tune every seed of every part that is not finished, and write the outputs as a whole.
+    `tracked` takes (stage, name, params, fingerprint) of each seed.
     """
     # read
     machine, code = launch.read_machine(), checkpoint.code_digest("finetune")
-    stage, *items = job.command
-    encoded = stage_folder("encode", params.tasks[job.task].group, job.task)
+    stage, task_name = job.command[0], job.command[-1]
+    keep_weights = stage == "finetune"  # the others' would not be used again
+    encoded = stage_folder("encode", params.tasks[task_name].group, task_name)
     about, task = read_task(encoded, params)
     vocabulary = about["vocabulary_size"], about["vocabulary_fingerprint"]
     description = describe(job.network, params, *vocabulary)
@@ -206,18 +208,18 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
             outcome = finetune_seed(run, report)
         speeds[name] = outcome.speed
         if machine.rank == 0:
-            kind = replace(description, kind=f"{job.network} for {job.task}")
-            recipe = seed_run.recipe if job.keep_weights else None
+            kind = replace(description, kind=f"{job.network} for {task.name}")
+            recipe = seed_run.recipe if keep_weights else None
             keep_seed(seed_run.finished, outcome, classifier, kind, recipe, code)
 
     # write
     if machine.rank == 0:
         out = stage_folder(stage, job.root)
         put_seeds({seed_run.finished: out / seed_run.name for seed_run in seeds}, out)
-        if job.keep_weights:  # what recipes are chosen by, for DVC
+        if keep_weights:  # what recipes are chosen by, for DVC
             best = [read_json(path)["best_dev_score"] for path in out.glob("*/summary.json")]
-            write_json(out.with_suffix(".json"), {job.task: round(100 * fmean(best), 2)})
-        log = LOGS / stage / f"{'-'.join(items)}-speed.json"
+            write_json(out.with_suffix(".json"), {task.name: round(100 * fmean(best), 2)})
+        log = LOGS / stage / f"{job.subject}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
         end_seeds([seed_run.finished for seed_run in seeds])
 
@@ -230,20 +232,21 @@ def seeds_of(
     code: str,
     accept: bool,
 ) -> list[FinetuningSeed]:
-    """Every seed of every part, with the folder of its run, which stands for all that matters to
-    it. Raises UserError where weights do not fit, or other code made what is kept.
+    """Return every seed of every part. Raises UserError where weights do not fit, or other code
+    made a kept seed.
     """
     inputs = [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
-    hashes, of_weights = list(map(sha256_file, inputs)), dict[Path, str]()
-    seeds = []
+    hashes, seeds = list(map(sha256_file, inputs)), []
+
+    @cache  # many parts start from one file
+    def hash_of_weights(start: Path) -> str:
+        check_description(read_weights(start)[0], description, start)
+        return sha256_file(start)
+
     for part, recipe in job.recipes.items():
         for seed in recipe.seeds:
             start = job.starts[seed] / WEIGHTS
-            # Many parts start from one file: it is hashed once.
-            if recipe.transfer != "none" and start not in of_weights:
-                check_description(read_weights(start)[0], description, start)
-                of_weights[start] = sha256_file(start)
-            read = [*hashes, of_weights[start]] if recipe.transfer != "none" else hashes
+            read = [*hashes, hash_of_weights(start)] if recipe.transfer != "none" else hashes
             name = "-".join(filter(None, (job.subject, part, f"seed-{seed}")))
             what_matters = [
                 description.config,

@@ -1,8 +1,5 @@
-"""One process or many, on which device, with how many threads: read from the machine and the
-environment, never from params.yaml.
-
-Nothing here changes the mathematics: the global batch is fixed, and micro-batches and processes
-only share it out. They change rounding, and which masks dropout draws.
+"""Processes, device and threads, from the machine and the environment. They change rounding and
+dropout's masks, not the mathematics.
 """
 
 import logging
@@ -13,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from dotenv import dotenv_values
 
@@ -24,14 +21,12 @@ from gpt1.base.machine import cores, cpu_name, usable_gpus
 # tokens that go through the network at once where GPT1_MICRO_BATCH is not set; on a GPU those of
 # an evaluation, which keeps nothing (of a training: gpt1.train.speed.rows_that_fit)
 MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 16384}
-Value = TypeVar("Value", bool, str)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this process runs on. `rank` counts all processes of the run, `local_rank` those of this
-    host (and its GPUs); `launched`: a launcher has started it. `compiled` is None where the amount
-    of work is to decide.
+    """What this process runs on. `rank` counts the processes of the run, `local_rank` those of this
+    host; `launched`: by a launcher; `compiled` None: the amount of work decides.
     """
 
     device: str
@@ -46,30 +41,29 @@ class Machine:
     deterministic: bool = False
 
     def micro_batch_for(self, tokens_per_row: int) -> int:
-        """Rows that go through the network at once: GPT1_MICRO_BATCH, or as many as make
-        MICRO_BATCH_TOKENS, at least one.
+        """Return the rows of a micro-batch: GPT1_MICRO_BATCH, or as many as make
+        MICRO_BATCH_TOKENS.
         """
         return self.micro_batch or max(1, MICRO_BATCH_TOKENS[self.device] // tokens_per_row)
 
 
 def read_machine() -> Machine:
-    """The machine by the environment (or else `.env`) and a launcher; see `decide`."""
+    """Return the machine by the environment, else `.env`; see `decide`."""
     settings = {**dotenv_values(".env"), **os.environ}
     gpus = 0 if settings.get("GPT1_DEVICE") == "cpu" else usable_gpus()
     return decide(settings, gpus, cores())
 
 
 def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machine:
-    """The machine of these settings, with so many GPUs and cores.
+    """Return the machine of these settings, with so many GPUs and cores.
 
-    GPT1_DEVICE cpu or cuda (default: cuda where there is a GPU), GPT1_PROCESSES (default: one for
-    each GPU, one on a CPU), GPT1_THREADS (default: the cores, shared among the processes of this
-    host), GPT1_MICRO_BATCH (rows), GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1,
-    GPT1_DETERMINISTIC=1 (on a GPU). RANK, WORLD_SIZE and LOCAL_RANK, as torchrun and DeepSpeed's
-    launcher set them, hold before. Raises UserError for values that make no sense.
+    GPT1_DEVICE cpu or cuda (default: cuda where there is a GPU), GPT1_PROCESSES (default: one per
+    GPU, one on a CPU), GPT1_THREADS (default: the cores, shared by the processes of this host),
+    GPT1_MICRO_BATCH (rows), GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1, GPT1_DETERMINISTIC=1 (on
+    a GPU). RANK, WORLD_SIZE and LOCAL_RANK of a launcher come first. Raises UserError for values
+    that make no sense.
     """
-    devices = {"cpu": "cpu", "cuda": "cuda"}
-    device = _choice(settings, "GPT1_DEVICE", devices) or ("cuda" if gpus else "cpu")
+    device = _choice(settings, "GPT1_DEVICE", "cpu", "cuda") or ("cuda" if gpus else "cpu")
     if device == "cuda" and not gpus:
         raise UserError(
             "GPT1_DEVICE: expected a GPU that torch can use, found none; set GPT1_DEVICE=cpu or"
@@ -83,15 +77,15 @@ def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machin
             settings.get("LOCAL_WORLD_SIZE") or settings.get("LOCAL_SIZE") or processes
         )
     else:
-        processes = local_processes = _whole_number(settings, "GPT1_PROCESSES") or max(
-            1, gpus if device == "cuda" else 1
+        processes = local_processes = _whole_number(settings, "GPT1_PROCESSES") or (
+            gpus if device == "cuda" else 1
         )
     if device == "cuda" and local_processes > gpus:
         raise UserError(
             f"GPT1_PROCESSES: expected at most one process for each of the {gpus} GPUs, found"
             f" {local_processes}; lower it"
         )
-    flags = {"0": False, "1": True}
+    compiled = _choice(settings, "GPT1_COMPILE", "0", "1")
     return Machine(
         device,
         _whole_number(settings, "GPT1_THREADS") or max(1, cores_ // local_processes),
@@ -101,8 +95,8 @@ def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machin
         launched,
         _whole_number(settings, "GPT1_MICRO_BATCH"),
         settings.get("GPT1_ACCEPT_CHECKPOINT") == "1",
-        _choice(settings, "GPT1_COMPILE", flags),
-        bool(_choice(settings, "GPT1_DETERMINISTIC", flags)),
+        None if compiled is None else compiled == "1",
+        _choice(settings, "GPT1_DETERMINISTIC", "0", "1") == "1",
     )
 
 
@@ -118,23 +112,20 @@ def _whole_number(settings: Mapping[str, str | None], name: str) -> int | None:
     return int(value)
 
 
-def _choice(
-    settings: Mapping[str, str | None], name: str, choices: Mapping[str, Value]
-) -> Value | None:
-    value = settings.get(name)
+def _choice(settings: Mapping[str, str | None], name: str, *choices: str) -> str | None:
+    value = settings.get(name) or None
     if value and value not in choices:
         raise UserError(
             f"{name}: expected {' or '.join(choices)}, found {value!r}; set it in the environment"
             " or in .env"
         )
-    return choices[value] if value else None
+    return value
 
 
 def prepare(machine: Machine) -> None:
-    """Set this process's threads, keep fp32 products of a GPU in fp32 (cuDNN's LSTM would take
-    TF32), and its sums in one order where GPT1_DETERMINISTIC asks it; tell glibc to keep freed
-    memory: a step asks for the same large blocks again and again. One of several processes ends
-    with its launcher.
+    """Set threads, keep a GPU's fp32 products in fp32 (cuDNN's LSTM would take TF32), make its sums
+    deterministic where GPT1_DETERMINISTIC asks for it, and have glibc keep freed memory for the
+    next step. A launched process ends with its launcher.
     """
     import torch
 
@@ -156,12 +147,11 @@ def prepare(machine: Machine) -> None:
 
 
 def spread(machine: Machine, *arguments: str) -> bool:
-    """Where several processes are wanted and no launcher made them: run `python -m gpt1.stages
-    arguments` in each, as torchrun does.
+    """Run `python -m gpt1.stages arguments` in every process, where several are wanted and no
+    launcher made them.
 
-    Returns False where this process is to do the work itself, True when all have succeeded;
-    otherwise ends this process with the status of the one that failed first, or of the signal that
-    it was sent, which goes on to all.
+    Returns False where this process is to do the work itself, True when all have succeeded; else
+    exits with the status of the first failure or signal.
     """
     if machine.launched or machine.processes == 1:
         return False
@@ -196,8 +186,8 @@ def spread(machine: Machine, *arguments: str) -> bool:
 
 
 def peak_memory_bytes() -> int:
-    """Most memory that this process has held. Linux's getrusage would count what its parent held
-    too.
+    """Return the most memory that this process has held; Linux's getrusage would count its
+    parent's.
     """
     status = Path("/proc/self/status")
     if status.is_file():
@@ -208,8 +198,8 @@ def peak_memory_bytes() -> int:
 
 
 def facts(machine: Machine) -> dict[str, Any]:
-    """What a log says beside every time: processor, device, threads, processes, torch, peak memory
-    of this process so far.
+    """Return what a log says beside every time: processor, device, threads, processes, torch, peak
+    memory.
     """
     import torch
 

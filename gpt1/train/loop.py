@@ -1,5 +1,5 @@
-"""One update after another, whatever is trained: losses and gradients of a batch's micro-batches,
-the step, the curve; with progress and a way to stop.
+"""The loop of updates, whatever is trained: losses and gradients of micro-batches, step, curve,
+progress, stop.
 """
 
 import math
@@ -31,29 +31,25 @@ SHOWN_ROWS = 16  # of the batch of an update that went wrong
 
 
 def seed_for(*parts: int) -> int:
-    """One 63-bit seed from whole numbers (a run's seed, what it is for, an update, ...); any change
-    gives an unrelated seed.
-
-    A 0 at the end counts for nothing, so number from 1 what comes last.
+    """Mix whole numbers (a run's seed, a purpose, an update, ...) into one 63-bit seed. Zeros at
+    the end count for nothing: number from 1.
     """
     # SeedSequence mixes: seeds 1 and 2 are as far apart as any two. torch takes 63 bits.
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
 
 
 class Interrupted(BaseException):
-    """The run has been asked to end, and every process knows; no error, as KeyboardInterrupt is
-    none.
-    """
+    """The run was asked to end, and every process knows. Like KeyboardInterrupt it is no error."""
 
 
 class Stop:
-    """The signal, Ctrl-C or a termination, by which this process was asked to end; 0 for none."""
+    """The signal by which this process was asked to end; 0 for none."""
 
     signal = 0
 
     def check(self, engine: Engine, due: bool = False) -> bool:
-        """Raise Interrupted where any process was asked to end; all must call it equally often.
-        Returns whether something is `due` in any.
+        """Raise Interrupted where any process was asked to end; return whether something is `due`
+        in any. All processes must call it equally often.
         """
         # A sum over processes: if one were to end alone, the others would wait for it for ever.
         flags = torch.tensor([float(self.signal), float(due)], device=engine.device)
@@ -63,33 +59,17 @@ class Stop:
         return due
 
     def end(self, engine: Engine, message: str) -> NoReturn:
-        """End the process with one line: status 130 after Ctrl-C, 143 after a termination, 0 where
-        another process was asked and has the status.
+        """End the process with one line, and status 130 after Ctrl-C, 143 after a termination, 0
+        where only another process was asked.
         """
         engine.leave()  # together: the launcher ends all once one has ended
         if engine.rank == 0:
-            print(message, file=sys.stderr, flush=True)
+            print(message, file=sys.stderr)
         sys.exit(self.signal and 128 + self.signal)
 
 
-@contextmanager
-def stoppable(stop: Stop) -> Iterator[None]:
-    """Inside, Ctrl-C and termination are noted in `stop` instead of ending the process at once."""
-
-    def ask(number: int, _frame: object) -> None:
-        stop.signal = number
-
-    # Noted here, answered between two updates, where weights, moments and curve agree.
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 class MicroBatch(NamedTuple):
-    """Rows of the global batch as the objective takes them, and their share of it."""
+    """Inputs of the objective, and their share of the global batch."""
 
     share: float
     inputs: Any
@@ -104,12 +84,11 @@ def take_update(
     rates: optim.Rates,
     stop: Stop,
 ) -> dict[str, float]:
-    """One step on this process's micro-batches. Returns the global batch's losses, the learning
-    rate, and the gradient's norm before clipping.
+    """Take one step on this process's micro-batches. Returns the global batch's losses, the
+    learning rate, and the gradient's norm before clipping.
 
-    Dropout is drawn by torch's generator, seeded by (seed, update, rank, number of the
-    micro-batch): a resumed run draws the same, other processes or micro-batches draw other masks.
-    Raises Interrupted where the only process is to end, before its step.
+    Dropout is seeded by (seed, update, rank, number of the micro-batch), so a resumed run draws the
+    same. Raises Interrupted where the only process is to end.
     """
     sums: dict[str, Tensor] = {}
     for number, (share, inputs) in enumerate(micro_batches, start=1):
@@ -134,8 +113,8 @@ def take_update(
 
 
 class Step(NamedTuple):
-    """An update that was taken, counted from 1, on these rows of the data; its losses, learning
-    rate and gradient norm; whether a checkpoint is due.
+    """An update that was taken, counted from 1: its rows of the data; its losses, learning rate and
+    gradient norm; whether a checkpoint is due.
     """
 
     update: int
@@ -147,10 +126,9 @@ class Step(NamedTuple):
 class Trainer:
     """A training of `updates` updates in this process, from checkpoint `state` if there is one.
 
-    `what`: `<stage> <name>`, for the screen; `warmup` is a share of the updates, `row_tokens` the
-    most tokens of a row, `compiled_tokens` those of all rows of one length, for `speed_up`.
-    `micro_batch`, the rows that go through the network at once: GPT1_MICRO_BATCH, else what the
-    checkpoint was made with, else what fits.
+    `what`: `<stage> <name>`, for the screen; `warmup`: a share of the updates; `row_tokens`: the
+    most tokens of a row; `compiled_tokens`: those of all rows of one length, for `speed_up`. A
+    micro-batch has GPT1_MICRO_BATCH rows, else those of the checkpoint, else what fits.
     """
 
     def __init__(
@@ -193,8 +171,8 @@ class Trainer:
         self.progress = ProgressBar(what, updates, self.first, self.main)
 
     def halve(self, update: int) -> None:
-        """Have half as many rows go through the network at once, and drop the gradients of an
-        update that found too little memory.
+        """Halve the rows of a micro-batch, and drop the gradients of an update that found too
+        little memory.
         """
         self.engine.optimizer.zero_grad()
         self.micro_batch = -(-self.micro_batch // 2)
@@ -206,7 +184,7 @@ class Trainer:
         )
 
     def log(self, step: Step, tokens: int) -> None:
-        """Show an update on so many tokens, and put a point on the curve every log_updates."""
+        """Show an update on so many tokens, and put every log_updates-th on the curve."""
         self.tokens += tokens
         self.progress.advance(step.update, tokens, step.values["loss"])
         # The last update is always a point, so that every curve ends where its run ended.
@@ -220,7 +198,7 @@ class Trainer:
         self.report(update, point)
 
     def speed(self) -> dict[str, Any]:
-        """How fast it went and what was chosen, for a log."""
+        """Return speed and choices, for a log."""
         return {
             **self.choices,
             "micro_batch": self.rows,
@@ -228,20 +206,34 @@ class Trainer:
             "tokens_per_second": self.progress.tokens_per_second(),
         }
 
-    def close(self) -> None:
-        """Leave the screen as it is, and the engine's memory to others."""
-        self.progress.close()
-        self.engine.close()
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Note Ctrl-C and termination in `stop` instead of ending the process; at the end close
+        progress bar and engine.
+        """
+
+        def ask(number: int, _frame: object) -> None:
+            self.stop.signal = number
+
+        # Noted here, answered between two updates, where weights, moments and curve agree.
+        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self.progress.close()
+            self.engine.close()
 
 
 def training_steps(
     training: Trainer, batches: Iterable[Integers], due: Callable[[], bool] = bool
 ) -> Iterator[Step]:
-    """Take an update on each global batch, rows of the data; `due` says whether this process wants
-    a checkpoint after the coming one.
+    """Take an update on each global batch of rows. `due`: whether this process wants a checkpoint
+    after the next one.
 
     Raises Interrupted where the run is to end, UserError at the first loss that is not finite,
-    torch.OutOfMemoryError where a single row is too much for the GPU, or for one of several.
+    torch.OutOfMemoryError where rows cannot be halved.
     """
     engine, recipe = training.engine, training.recipe
     for update, rows in enumerate(batches, start=training.first + 1):

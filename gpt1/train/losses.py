@@ -1,6 +1,5 @@
 """Equations 1, 4 and 5 of the paper as pure functions, the soft labels of STS-B, and cross-entropy
-through the softmax that is tied to the embeddings, in blocks of rows with the gradient by hand: of
-the [tokens, vocabulary] logits only some rows exist at a time.
+through the tied softmax, of whose [tokens, vocabulary] logits only some rows exist at a time.
 
 Shape letters: n sequences, t positions, m targets, d width, v rows of the softmax, b examples, o
 outputs.
@@ -17,9 +16,8 @@ from gpt1.model.layout import real_places, to_device
 
 
 class SoftmaxBlocks(NamedTuple):
-    """How the softmax is cut up: `logits` that stand in memory together, but for the least `rows`;
-    `elements` of them that are normalised together; the `multiple` of columns that they are made
-    up to.
+    """How the softmax is cut: `logits` in memory together, but at least `rows`; `elements`
+    normalised together; columns padded to a `multiple`.
     """
 
     rows: int
@@ -37,8 +35,8 @@ OTHER_BLOCKS = SoftmaxBlocks(8192, 0, 1 << 40, 128)
 
 
 class LanguageModelLoss(NamedTuple):
-    """Mean over sequences of equation 1, to be minimised, and the loss of each sequence [n], to be
-    looked at; in nats a token.
+    """The mean of equation 1 over sequences, to minimise, and the loss of each sequence [n], in
+    nats a token.
     """
 
     mean: Tensor
@@ -46,8 +44,8 @@ class LanguageModelLoss(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Places [m] of the targets to compute among the n · t of a batch, and the weight of each of
-    the n · t: 1 / (n · its sequence's number of targets), or 0 where it is padding.
+    """The places [m] of the targets among the n · t of a batch, and the weight of each of the n ·
+    t: 1 / (n · its sequence's number of targets), 0 for padding.
     """
 
     places_m: Tensor
@@ -55,7 +53,9 @@ class Targets(NamedTuple):
 
 
 def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
-    """The targets of right-padded sequences with so many targets each; lengths are on the host."""
+    """Return the targets of right-padded sequences with so many targets each. Lengths are on the
+    host.
+    """
     places_m = real_places(lengths_n, t, device).places_m
     weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / len(lengths_n)
     return Targets(places_m, to_device(weights_nt, device))
@@ -64,9 +64,8 @@ def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
 def language_model(
     hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real: Targets | None = None
 ) -> LanguageModelLoss:
-    """Equation 1 for each sequence: mean negative log-likelihood of its `real` targets (None: all).
-
-    The softmax is tied to the embeddings, over the rows given.
+    """Equation 1: the mean negative log-likelihood of each sequence's `real` targets (None: all).
+    The softmax is tied to the embeddings.
     """
     (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
@@ -87,20 +86,20 @@ def language_model(
 
 
 def classification(logits_bo: Tensor, labels_b: Tensor) -> Tensor:
-    """Equation 4 for each example: negative log-likelihood [b] of its class."""
+    """Equation 4: the negative log-likelihood [b] of each example's class."""
     return F.cross_entropy(logits_bo.float(), labels_b, reduction="none")
 
 
 def score_distribution(scores_b: Tensor, classes: int) -> Tensor:
-    """Soft labels [b, classes] of scores from 0 to classes - 1, which is 5 in STS-B: a score y puts
-    y - floor(y) on floor(y) + 1 and the rest on floor(y) (Tai et al. 2015).
+    """Return soft labels [b, classes] of scores from 0 to classes - 1: a score y puts y - floor(y)
+    on floor(y) + 1 and the rest on floor(y) (Tai et al. 2015).
     """
     classes_c = torch.arange(classes, device=scores_b.device, dtype=scores_b.dtype)
     return (1 - (scores_b[:, None] - classes_c).abs()).clamp(min=0)
 
 
 def soft_classification(logits_bo: Tensor, distribution_bo: Tensor) -> Tensor:
-    """Cross-entropy [b] against a distribution over classes instead of one class."""
+    """Return the cross-entropy [b] against a distribution over classes."""
     return F.cross_entropy(logits_bo.float(), distribution_bo, reduction="none")
 
 
@@ -114,10 +113,10 @@ def finetune(task_losses_b: Tensor, lm_loss: Tensor, lambda_lm: float) -> Tensor
 def tied_softmax(
     hidden_md: Tensor, embeddings_vd: Tensor, targets_m: Tensor, weights_m: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Weighted sum of the negative log-likelihoods of the targets, which has gradients, and these
-    [m] by themselves, which have none.
+    """Return the weighted sum of the targets' negative log-likelihoods, which has gradients, and
+    these [m], which have none.
 
-    Products are in the precision in force (autocast), sums and the softmax in float32.
+    Products are in autocast's precision, sums and softmax in float32.
     """
     if not torch.is_grad_enabled():  # else gradients would be made that nobody wants
         hidden_md, embeddings_vd = hidden_md.detach(), embeddings_vd.detach()
@@ -132,7 +131,7 @@ class _TiedSoftmax(torch.autograd.Function):
     def forward(
         ctx: Any, hidden_md: Tensor, embeddings_vd: Tensor, targets_m: Tensor, weights_m: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Losses and, while the logits are there, gradients."""
+        """Compute losses and, while the logits are there, gradients."""
         with_gradient, device = any(ctx.needs_input_grad), hidden_md.device.type
         low_precision = torch.is_autocast_enabled(device)
         dtype = torch.get_autocast_dtype(device) if low_precision else hidden_md.dtype
@@ -165,7 +164,7 @@ class _TiedSoftmax(torch.autograd.Function):
     def backward(
         ctx: Any, gradient: Tensor, _losses_gradient_m: Tensor
     ) -> tuple[Tensor, Tensor, None, None]:
-        """The gradients that were made with the losses, times that of their sum."""
+        """Scale the gradients that `forward` made."""
         hidden_gradient_md, rows_gradient_vd = ctx.gradients
         # Free at once: they are as large as the embeddings.
         ctx.gradients = None
@@ -175,10 +174,9 @@ class _TiedSoftmax(torch.autograd.Function):
 def _softmax(
     logits_mv: Tensor, targets_m: Tensor, weights_m: Tensor, gradients: bool, elements: int
 ) -> Tensor:
-    """Losses [m]; where `gradients` are wanted, each logit is replaced by the gradient of the
-    weighted losses at it: its weighted probability, less the weight at the target.
-
-    Of each logit one exponential: the sum of them all is one over the greatest probability.
+    """Return losses [m]; where `gradients` are wanted, replace each logit by its gradient: the
+    weighted probability, less the weight at the target. One exponential of each logit is enough:
+    their sum is one over the greatest probability.
     """
     rows, losses = max(1, elements // logits_mv.shape[1]), []
     parts = (

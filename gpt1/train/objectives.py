@@ -1,7 +1,5 @@
-"""What one forward pass minimises: equation 1 in pre-training, equation 5 in fine-tuning.
-
-Each sets the precision of its matrix products itself, inside its forward pass: DeepSpeed switches
-off what is set outside of its engine.
+"""What a forward pass minimises: equation 1 in pre-training, equation 5 in fine-tuning. Each sets
+its precision inside, where DeepSpeed does not switch it off.
 """
 
 from typing import NamedTuple
@@ -9,7 +7,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from gpt1.model.heads import Classifier
-from gpt1.model.layout import Places, places_of
+from gpt1.model.layout import Real, real_places
 from gpt1.model.lstm import Network
 from gpt1.train import losses
 from gpt1.train.batches import Batch
@@ -17,18 +15,14 @@ from gpt1.train.speed import in_precision
 
 
 class Pretraining(nn.Module):
-    """Next-token prediction over windows of the corpus; the softmax runs over the vocabulary's
-    rows.
-    """
+    """Next-token prediction over windows of the corpus, with a softmax over the vocabulary."""
 
     def __init__(self, decoder: Network, precision: str) -> None:
         super().__init__()
         self.decoder, self.precision = decoder, precision
 
     def forward(self, windows_bt: Tensor, dropout: float = 0.0) -> dict[str, Tensor]:
-        """Mean loss in nats a token of windows [b, context + 1], each token but the first a
-        target.
-        """
+        """Return the mean loss in nats a token of windows [b, context + 1]."""
         with in_precision(windows_bt.device, self.precision):
             # The last token of a window is a target only, the first an input only.
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
@@ -37,9 +31,7 @@ class Pretraining(nn.Module):
 
 
 class Parts(NamedTuple):
-    """Logits [b, outputs], task loss of each example [b], language-model loss (None where lambda is
-    0).
-    """
+    """Logits [b, outputs], task losses [b], language-model loss (None where lambda is 0)."""
 
     logits_bo: Tensor
     task_losses_b: Tensor
@@ -47,8 +39,8 @@ class Parts(NamedTuple):
 
 
 class Finetuning(nn.Module):
-    """A task and the auxiliary language model over every sequence; the softmax runs over all rows,
-    as the authors' does.
+    """A task and the auxiliary language model, whose softmax runs over all rows, as the authors'
+    does.
     """
 
     def __init__(
@@ -60,26 +52,22 @@ class Finetuning(nn.Module):
         self.lambda_lm = lambda_lm
 
     def logits(self, batch: Batch) -> Tensor:
-        """Logits [b, outputs] in float32, without dropout."""
+        """Return logits [b, outputs] in float32, without dropout."""
         with in_precision(batch.tokens_bkt.device, self.precision):
-            logits_bo: Tensor = self.classifier(
-                batch.tokens_bkt, places=self._places(batch)
-            ).logits_bo
+            logits_bo: Tensor = self.classifier(batch.tokens_bkt, real=self._real(batch)).logits_bo
         return logits_bo.float()
 
-    def _places(self, batch: Batch) -> Places:
+    def _real(self, batch: Batch) -> Real:
         lengths_n, tokens_bkt = batch.lengths_bk.flatten(), batch.tokens_bkt
         t = self.classifier.padded_length(tokens_bkt.shape[2])
-        return places_of(lengths_n, t, tokens_bkt.device)
+        return real_places(lengths_n, t, tokens_bkt.device)
 
     def parts(self, batch: Batch, dropout: float = 0.0) -> Parts:
-        """Logits and losses of each example and sequence; labels are classes (int64) or scores of
-        STS-B (floating).
-        """
+        """Return logits and losses. Labels are classes (int64) or scores of STS-B (floating)."""
         tokens_bkt, labels_b, device = batch.tokens_bkt, batch.labels_b, batch.tokens_bkt.device
         with in_precision(device, self.precision):
             logits_bo, hidden_ntd, embeddings = self.classifier(
-                tokens_bkt, dropout, self.classifier_dropout, self._places(batch)
+                tokens_bkt, dropout, self.classifier_dropout, self._real(batch)
             )
             # STS-B: a score becomes soft labels over the classes 0 to 5.
             if labels_b.is_floating_point():
@@ -99,7 +87,7 @@ class Finetuning(nn.Module):
         return Parts(logits_bo, task_losses_b, lm_loss)
 
     def forward(self, batch: Batch, dropout: float = 0.0) -> dict[str, Tensor]:
-        """Equation 5 (`loss`) and its two terms; without `lm_loss` where lambda is 0."""
+        """Return equation 5 (`loss`) and its two terms; no `lm_loss` where lambda is 0."""
         _, task_losses_b, lm_loss = self.parts(batch, dropout)
         if lm_loss is None:
             return {"loss": task_losses_b.mean(), "task_loss": task_losses_b.mean()}

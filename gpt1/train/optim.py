@@ -19,7 +19,7 @@ ROW = 1024
 
 
 class Rates(NamedTuple):
-    """The settings of torch's AdamW with which its step at one update is the authors'."""
+    """Settings of torch's AdamW at one update."""
 
     learning_rate: float
     epsilon: float
@@ -27,10 +27,9 @@ class Rates(NamedTuple):
 
 
 def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rates:
-    """The authors' Adam at `update` (from 1) in terms of AdamW.
-
-    They add epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate;
-    `warmup` is a share of `updates`.
+    """Return the settings with which AdamW's step at `update` (from 1) is the authors': they add
+    epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate. `warmup`:
+    a share of `updates`.
     """
     # torch: m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps). The authors: m * sqrt(1 - b2^t) / (1
     # - b1^t) / (sqrt(v) + eps). They are equal where torch's eps is theirs over sqrt(1 - b2^t).
@@ -43,8 +42,8 @@ def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rat
 
 
 class AdamW(torch.optim.AdamW):
-    """torch's own, without the wrappers of its methods that import torch's compiler: a second for
-    each of a hundred stages.
+    """torch's AdamW without the wrappers that import torch's compiler, which takes a second in each
+    stage.
     """
 
     step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
@@ -53,8 +52,8 @@ class AdamW(torch.optim.AdamW):
 
 
 def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
-    """Fused AdamW over a model's parameters: the first group, of rank above 1, decays; biases and
-    gains do not.
+    """Return fused AdamW over a model's parameters. The first group, of rank above 1, decays;
+    biases and gains do not.
     """
     # Rank above 1 tells matrices and embeddings from biases and gains, as in the authors' code.
     parameters = list(model.parameters())
@@ -66,22 +65,20 @@ def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
 
 
 def set_rates(optimizer: torch.optim.Optimizer, values: Rates) -> None:
-    """Give the two groups of `adam` the rates of the coming step."""
+    """Set the rates of the coming step in the two groups of `adam`."""
     # Epsilon and decay change with every update too: see `rates`.
     for group, decay in zip(optimizer.param_groups, (values.weight_decay, 0.0), strict=True):
         group.update(lr=values.learning_rate, eps=values.epsilon, weight_decay=decay)
 
 
 def gradients_of(parameters: Iterable[Tensor]) -> list[Tensor]:
-    """The gradients of the parameters that have one."""
+    """Return the gradients of the parameters that have one."""
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
 def global_norm(tensors: list[Tensor]) -> Tensor:
-    """The norm of all numbers together, float64.
-
-    By short rows on a CPU: there a running float32 sum over the 31 M numbers of the embedding
-    matrix is wrong in the third digit.
+    """Return the norm of all numbers together, in float64. On a CPU it sums short rows: a running
+    float32 sum over 31 M numbers is wrong in the third digit.
     """
     if tensors[0].is_cuda:
         # On a GPU one kernel for all tensors; its sums are made in a tree, and so exact enough.
@@ -97,7 +94,7 @@ def global_norm(tensors: list[Tensor]) -> Tensor:
 
 @torch.no_grad()
 def clip_gradients(gradients: list[Tensor], max_norm: float) -> Tensor:
-    """Scale all gradients by max_norm / max(norm, max_norm). Returns their global norm before."""
+    """Scale all gradients by max_norm / max(norm, max_norm). Returns their norm before."""
     norm = global_norm(gradients)
     # Multiplied even where nothing is to be clipped: to ask first would wait for the device.
     torch._foreach_mul_(gradients, (max_norm / norm).clamp(max=1.0).to(gradients[0].dtype))

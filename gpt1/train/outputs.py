@@ -1,4 +1,4 @@
-"""What a training says as it goes on: its curve, on disk, and how far it is, on the screen."""
+"""What a training writes as it goes on: its curve on disk, its progress on the screen."""
 
 import json
 import os
@@ -26,10 +26,8 @@ def refuse_full_disk(folder: Path, network: nn.Module, copies: int) -> None:
 
 
 class Curve:
-    """Appends one JSON object a line to a file; only the first `lines` of what is there already are
-    kept. Without a path it only counts.
-
-    Raises UserError where fewer than `lines` lines are there.
+    """Appends JSON objects to a file, a line each, after its first `lines` lines. Without a path it
+    only counts. Raises UserError where fewer lines are there.
     """
 
     def __init__(self, path: Path | None, lines: int) -> None:
@@ -56,8 +54,8 @@ class Curve:
 
 
 class ProgressBar:
-    """A bar with loss, speed and time left where stderr is a terminal; elsewhere a line every ten
-    seconds. `what`: `<stage> <name>`.
+    """A bar with loss, speed and time left on a terminal, else a line every ten seconds. `what`:
+    `<stage> <name>`.
     """
 
     def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
@@ -73,7 +71,7 @@ class ProgressBar:
         )
 
     def advance(self, update: int, tokens: int, loss: float) -> None:
-        """Note that `update` is done, on `tokens` tokens."""
+        """Count `update`, on so many tokens."""
         self.tokens += tokens
         if not self.bar.disable:
             self.bar.set_postfix_str(f"loss {loss:.3f}, {self._speed()}", refresh=False)
@@ -85,18 +83,17 @@ class ProgressBar:
                 f"{self.what}: update {update} of {self.updates}, loss {loss:.3f},"
                 f" {self._speed()}, {left / 60:.1f} min left",
                 file=sys.stderr,
-                flush=True,
             )
 
     def _speed(self) -> str:
         return f"{self.tokens_per_second():,.0f} tokens/s"
 
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return time.monotonic() - self.started
 
     def tokens_per_second(self) -> float:
-        """Training tokens a second since the start, evaluation included."""
+        """Return the training tokens a second since the start, evaluations included."""
         return self.tokens / max(self.seconds(), 1e-9)
 
     def close(self) -> None:

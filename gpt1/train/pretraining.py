@@ -1,25 +1,30 @@
-"""Pre-training (paper, sections 3.1 and 4.1): equation 1 over windows of the corpus, with held-out
-perplexity, snapshots, checkpoints.
+"""Pre-training (paper, sections 3.1 and 4.1): equation 1 over windows of the corpus, held-out
+perplexity, snapshots, checkpoints; the same outputs from imported weights.
 """
 
 import math
+import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import link_or_copy, sha256_file, write_json, writing_folder
+from gpt1.corpus.shards import SPLITS, Shards
 from gpt1.model.layout import to_device
 from gpt1.model.lstm import Network
-from gpt1.model.weights import Description, save_weights
-from gpt1.params.schema import Pretrain
+from gpt1.model.networks import make_network, parameters_by_component
+from gpt1.model.weights import Description, load_weights, save_weights
+from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
-from gpt1.train.checkpoint import Checkpoint, Position, Saver
+from gpt1.train.checkpoint import Checkpoint, Position, Saver, note_finished
 from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine, facts
 from gpt1.train.loop import (
@@ -28,7 +33,7 @@ from gpt1.train.loop import (
     Stop,
     Trainer,
     check_finite,
-    stoppable,
+    seed_for,
     training_steps,
 )
 from gpt1.train.objectives import Pretraining
@@ -39,8 +44,8 @@ LARGEST_NATS = math.log(sys.float_info.max)
 
 
 class Corpus(NamedTuple):
-    """What pre-training reads: where the windows of an update begin, [batch]; the windows
-    [b, context + 1] from b such places on; the held-out windows, and held-out words a token.
+    """What pre-training reads: the starts [batch] of an update's windows; the windows [b, context +
+    1] at such starts; the held-out windows; held-out words a token.
     """
 
     starts: Callable[[int], Integers]
@@ -51,8 +56,8 @@ class Corpus(NamedTuple):
 
 @dataclass(frozen=True)
 class PretrainingRun:
-    """A network to be trained from one seed for `updates` updates in `folder`, where curve.jsonl,
-    snapshots/ and checkpoints lie; `code` is the digest that checkpoints are held to.
+    """A network to train from one seed in `folder`, which holds curve.jsonl, snapshots/ and
+    checkpoints. `code`: the digest that checkpoints are compared with.
     """
 
     network: Network
@@ -67,7 +72,7 @@ class PretrainingRun:
 
 
 class Pretrained(NamedTuple):
-    """The last held-out perplexities, and how fast it went (for a log, not for an output)."""
+    """The last held-out perplexities, and the speed, for a log."""
 
     heldout: dict[str, float]
     speed: dict[str, Any]
@@ -77,10 +82,8 @@ class Pretrained(NamedTuple):
 def heldout_values(
     engine: Engine, corpus: Corpus, micro_batch: int, stop: Stop
 ) -> dict[str, float]:
-    """Loss in nats a token over the held-out windows, and perplexity for each token and for each
-    word that the tokens make.
-
-    Raises Interrupted where the run is to end.
+    """Return the loss in nats a token over the held-out windows, and the perplexity of a token and
+    of a word. Raises Interrupted where the run is to end.
     """
     windows, together = corpus.heldout_windows, micro_batch * engine.processes
     nats = torch.zeros(1, dtype=torch.float64, device=engine.device)
@@ -99,18 +102,16 @@ def heldout_values(
 
 
 def perplexity(nats: float) -> float:
-    """The exponential of a loss; infinite where no float holds it."""
+    """Return the exponential of a loss; infinity where no float holds it."""
     return math.inf if nats > LARGEST_NATS else math.exp(nats)
 
 
 def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
-    """Train; goes on from the newest checkpoint in the run's folder, whose curve and snapshots
-    grow.
+    """Train from the newest checkpoint in the run's folder, if there is one.
 
-    A checkpoint is of the moment before its update's held-out evaluation, so that one cut short is
-    made anew. A signal drops what is in progress and ends the process with a checkpoint of the last
-    complete update. Raises UserError where an update or a held-out loss is not finite, where the
-    checkpoint was made by other code, where there is no room for curve or snapshots.
+    A checkpoint is of the moment before its update's held-out evaluation, which is then repeated. A
+    signal ends the process with a checkpoint. Raises UserError where a loss is not finite, where
+    other code made the checkpoint, where there is no room for curve or snapshots.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     kind = run.description.kind
@@ -161,7 +162,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             heldout.update(values)
 
     resumable = named_where_it_goes_on(training.what, run.folder)
-    with closing(training), stoppable(training.stop), resumable:
+    with training.running(), resumable:
         try:
             # A checkpoint is of before its update's evaluation, which is repeated here.
             evaluate(done.update)  # what was cut short
@@ -190,9 +191,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
 
 @contextmanager
 def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
-    """Where a file cannot be written or read inside, raises UserError that names the last
-    checkpoint in the folder of the run.
-    """
+    """Turn an OSError into a UserError that names the run's last checkpoint."""
     try:
         yield
     except OSError as error:
@@ -204,7 +203,7 @@ def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
 
 
 def say_where_it_goes_on(training: Trainer, state: Checkpoint) -> None:
-    """Name the checkpoint's update, and other dropout masks than those of one run, on stderr."""
+    """Say on stderr from which update a run goes on, and whether dropout draws other masks."""
     line = f"going on from the checkpoint of update {training.first}"
     now = training.engine.processes, training.micro_batch
     if training.recipe.dropout and state.drawn_by != now:
@@ -212,4 +211,156 @@ def say_where_it_goes_on(training: Trainer, state: Checkpoint) -> None:
             "; dropout draws other masks from here on: processes and rows of a micro-batch are"
             f" {now}, and were {state.drawn_by}"
         )
-    print(f"{training.what}: {line}", file=sys.stderr, flush=True)
+    print(f"{training.what}: {line}", file=sys.stderr)
+
+
+def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corpus:
+    """Return the windows that a recipe draws from the shards with a seed."""
+    return Corpus(
+        partial(shards.starts, "train", seed, batch_size=recipe.batch_size, context=context),
+        partial(shards.windows, "train", context=context),
+        shards.heldout_windows(recipe.heldout_windows, context),
+        shards.words_per_token("heldout"),
+    )
+
+
+def number_of_updates(params: Params, shards: Shards) -> int:
+    """Return pretrain.updates, or as many as make pretrain.epochs passes over the training tokens.
+    Raises UserError where that is none or less than the warm-up, or where every book is shorter
+    than the context.
+    """
+    context, recipe, tokens = params.model.context, params.pretrain, shards.tokens("train")
+    for split in SPLITS:
+        shards.starts(split, 0, 0, 1, context)  # refuses books that are all shorter
+    updates = recipe.updates
+    if updates is None:
+        # Windows are drawn with replacement, so an epoch is an expectation.
+        updates = round((recipe.epochs or 0) * tokens / (recipe.batch_size * context))
+    if updates < 1:
+        raise UserError(
+            f"pretrain.epochs: {recipe.epochs} of {tokens} tokens make not one update of"
+            f" {recipe.batch_size} x {context}; raise pretrain.epochs or lower pretrain.batch_size"
+            " in params.yaml"
+        )
+    if recipe.warmup_updates > updates:
+        raise UserError(
+            f"pretrain.warmup_updates: expected at most the {updates} updates of the run, found"
+            f" {recipe.warmup_updates}; lower it in params.yaml"
+        )
+    return updates
+
+
+def run_folder(recipe: Pretrain, shards: Shards, description: Description, seed: int) -> Path:
+    """Return the folder of one seed's checkpoints and finished outputs."""
+    what_matters = [
+        description.config,
+        recipe.model_dump(exclude={"checkpoint_minutes", "seeds"}) | {"seed": seed},
+        sha256_file(shards.folder / "index.json"),
+    ]
+    return checkpoint.state_folder("pretrain", f"{description.kind}-seed-{seed}", what_matters)
+
+
+def make_run(
+    params: Params,
+    shards: Shards,
+    description: Description,
+    seed: int,
+    updates: int,
+    machine: Machine,
+    code: str,
+) -> PretrainingRun:
+    """Make a run with a freshly drawn network."""
+    recipe, name, rows = params.pretrain, description.kind, description.vocabulary_size
+    return PretrainingRun(
+        make_network(name, params, rows, torch.Generator().manual_seed(seed_for(seed))),
+        description,
+        recipe,
+        seed,
+        updates,
+        corpus_of(shards, recipe, seed, params.model.context),
+        machine,
+        run_folder(recipe, shards, description, seed),
+        code,
+    )
+
+
+def summary_of(
+    shards: Shards, description: Description, network: Network | None, **values: Any
+) -> dict[str, Any]:
+    """Return the contents of summary.json: of the corpus, the network if there is one, and the
+    run.
+    """
+    summary = {
+        "network": description.kind,
+        "train_tokens": shards.tokens("train"),
+        "heldout_tokens": shards.tokens("heldout"),
+        **values,
+    }
+    if network is not None:
+        summary["vocabulary_size"] = description.vocabulary_size
+        summary["parameters"] = parameters_by_component(network)
+    return summary
+
+
+def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
+    """Keep a finished seed (weights, summary, snapshots, curve) until the stage ends, and remove
+    its checkpoints.
+    """
+    summary = summary_of(
+        shards,
+        run.description,
+        run.network,
+        updates=run.updates,
+        tokens=run.updates * run.recipe.batch_size * run.network.context,
+        **trained.heldout,
+    )
+    finished = run.folder / f"seed-{run.seed}"
+    whole = named_where_it_goes_on(f"{run.description.kind} {finished.name}", run.folder)
+    with whole, writing_folder(finished) as new:
+        save_weights(new / "weights.safetensors", run.network, run.description)
+        shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=link_or_copy)
+        shutil.copyfile(run.folder / "curve.jsonl", new / "curve.jsonl")
+        write_json(new / "summary.json", summary)
+        note_finished(new, run.code)
+    for path in run.folder.glob("update-*"):
+        shutil.rmtree(path)
+
+
+def take_over(
+    out: Path,
+    weights: Path,
+    seed: int,
+    params: Params,
+    shards: Shards,
+    description: Description,
+    machine: Machine,
+) -> None:
+    """Write the outputs of a seed from imported weights: no update, no curve, no snapshots; no
+    perplexity where no books are held out.
+
+    Raises UserError where the weights do not fit, or the held-out loss is not finite.
+    """
+    recipe, about = params.pretrain, {"source": "official", "updates": 0, "tokens": 0}
+    with writing_folder(out) as new:
+        (new / "snapshots").mkdir()
+        (new / "curve.jsonl").touch()
+        if not shards.tokens("heldout"):
+            shutil.copyfile(weights, new / weights.name)
+            write_json(new / "summary.json", summary_of(shards, description, None, **about))
+            return
+        network = make_network(
+            description.kind, params, description.vocabulary_size, torch.Generator()
+        )
+        load_weights(weights, description, network)
+        save_weights(new / "weights.safetensors", network, description)
+        engine = Engine(Pretraining(network.to(machine.device), recipe.precision), recipe)
+        corpus = corpus_of(shards, recipe, seed, network.context)
+        rows = machine.micro_batch_for(network.context)
+        heldout = heldout_values(engine, corpus, rows, Stop())
+        if not all(map(math.isfinite, heldout.values())):
+            raise UserError(
+                f"{weights.parent}: expected a finite loss on the held-out books, found none; bring"
+                " the weights again: gpt1 import FOLDER"
+            )
+        summary = summary_of(shards, description, network, **about, **heldout)
+        write_json(new / "summary.json", summary)

@@ -1,5 +1,5 @@
-"""The learning rate's schedules as pure functions of how much is done (paper, section 4.1, and the
-authors' code). No torch: the report draws them.
+"""The learning rate's schedules as pure functions (paper, section 4.1, and the authors' code). No
+torch: the report draws them.
 """
 
 import math
@@ -8,29 +8,27 @@ from gpt1.params.schema import Schedule
 
 
 def warmup_linear(x: float, warmup: float) -> float:
-    """Factor of the rate when the share `x` of all updates is done: rises over the share `warmup`,
-    while falling linearly to 0.
+    """Return the rate's factor when the share `x` of all updates is done: it rises over the share
+    `warmup`, and falls linearly to 0.
     """
     # Both factors at once: the peak lies a little below 1, as in the authors' code.
     return (x / warmup if x <= warmup else 1.0) * (1.0 - x)
 
 
 def warmup_cosine(x: float, warmup: float) -> float:
-    """Rises linearly to 1 over the share `warmup`, then follows half a cosine to 0, counted from
-    the first update.
+    """Rise linearly to 1 over the share `warmup`, then follow half a cosine to 0, counted from the
+    first update.
     """
     return x / warmup if x <= warmup else 0.5 * (1.0 + math.cos(math.pi * x))
 
 
 def warmup_constant(x: float, warmup: float) -> float:
-    """Rises linearly to 1 over the share `warmup`, then stays."""
+    """Rise linearly to 1 over the share `warmup`, then stay."""
     return x / warmup if x <= warmup else 1.0
 
 
 def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
-    """Factor of the learning rate at `update`, counted from 1 to `updates`; beyond the end it stays
-    as at the end.
-    """
+    """Return the rate's factor at `update`, counted from 1 to `updates`; after the end it stays."""
     functions = {
         "warmup_linear": warmup_linear,
         "warmup_cosine": warmup_cosine,
@@ -41,8 +39,8 @@ def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
 
 
 def snapshot_updates(updates: int, per_decade: int) -> set[int]:
-    """Updates whose weights are kept: 10^(k / per_decade), rounded, below `updates`, and the
-    last.
+    """Return the updates whose weights are kept: 10^(k / per_decade), rounded, below `updates`, and
+    the last.
     """
     exponents = range(math.ceil(math.log10(updates) * per_decade) + 1)
     return {update for k in exponents if (update := round(10 ** (k / per_decade))) < updates} | {

@@ -1,5 +1,5 @@
-"""What makes a network fast on a machine: the arithmetic that a precision asks for (weights, sums
-and softmax stay float32), compiled blocks, fused attention, rows at once; by name, for the record.
+"""What makes a network fast on a machine: arithmetic of a precision (weights, sums and softmax stay
+float32), compiled blocks, fused attention, rows at once.
 """
 
 import os
@@ -26,10 +26,10 @@ USABLE = 0.9  # of a GPU's memory: CUDA itself, and what lies unused between ten
 def speed_up(
     network: Network, recipe: Optimization, machine: Machine, tokens: int
 ) -> dict[str, str]:
-    """Make the network ready to train on so many tokens in batches of one shape (0: of many shapes,
-    for which it is not compiled).
+    """Prepare a network to train on so many tokens in batches of one shape (0: of many shapes, not
+    compiled).
 
-    Returns what was chosen: arithmetic, compiled, attention. GPT1_COMPILE chooses otherwise.
+    Returns the choice of arithmetic, compiled and attention. GPT1_COMPILE overrides it.
     """
     products = arithmetic(torch.device(machine.device), recipe.precision)
     compiled = fused = False
@@ -45,12 +45,11 @@ def speed_up(
 
 
 def token_bytes(network: Network) -> int:
-    """Bytes that a training step keeps of a token, in a row as long as the context, in bf16 with
-    dropout.
+    """Return the bytes that a training step keeps of a token, in a row as long as the context, in
+    bf16 with dropout.
 
-    Counted by torch's saved_tensors_hooks on a CPU: 1.31 MB at the paper's sizes, of which .94 are
-    attention written out. Torch's fused kernels do not keep that, but no GPU has shown yet how much
-    they do, so the larger number holds.
+    By torch's saved_tensors_hooks on a CPU 1.31 MB at the paper's sizes, .94 of them attention
+    written out. Fused kernels keep less, but no GPU has shown how much.
     """
     if isinstance(network, Lstm):
         return LSTM_BYTES * network.recurrent.hidden_size
@@ -61,8 +60,8 @@ def token_bytes(network: Network) -> int:
 
 
 def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: float) -> int:
-    """`rows` of so many tokens, halved until a training step of them fits a GPU's total memory; at
-    least one.
+    """Return `rows` of so many tokens, halved until a training step of them fits a GPU's total
+    memory.
     """
     size = sum(part.numel() for part in network.parameters())
     logits = OTHER_BLOCKS.rows * len(network.tokens)
@@ -73,7 +72,7 @@ def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: fl
 
 
 def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: int) -> bool:
-    """Whether to compile a decoder's blocks for so many tokens in this arithmetic."""
+    """Return whether compiling a decoder's blocks pays for so many tokens in this arithmetic."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if not tokens or not compiler:
         return False
@@ -90,15 +89,14 @@ def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: i
 
 
 def arithmetic(device: torch.device, precision: str) -> str:
-    """The precision that a device computes in, for the record: "bf16", or "fp32" where that was
-    asked for or where the processor has no bfloat16 products (torch would take a hundred times as
-    long).
+    """Return the precision that a device computes in: "fp32" also where the processor has no
+    bfloat16 products, for torch's would take a hundred times as long.
     """
     return precision if device.type != "cpu" or native_bf16() else "fp32"
 
 
 def native_bf16() -> bool:
-    """Whether this processor multiplies bfloat16 numbers as fast as float32 ones or faster."""
+    """Return whether this processor multiplies bfloat16 numbers at least as fast as float32."""
     try:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     except (AttributeError, RuntimeError):  # a torch built without that library
@@ -106,7 +104,7 @@ def native_bf16() -> bool:
 
 
 def in_precision(device: torch.device, precision: str) -> torch.autocast:
-    """A block whose matrix products are of a precision, "fp32" or "bf16"."""
+    """Return a context whose matrix products are of a precision, "fp32" or "bf16"."""
     # autocast casts the inputs of products alone; weights and their gradients stay float32.
     bf16 = arithmetic(device, precision) == "bf16"
     return torch.autocast(device.type, torch.bfloat16, bf16)
