@@ -93,7 +93,7 @@ def work_of(name: str, given: argparse.Namespace) -> Work:
         recipe,
         lambda: make_classifier(params, recipe, about, wanted, weights, SEED),
         lambda logits, labels: metrics.score(
-            about["metric"], labels, metrics.predictions(logits, about["target"])
+            about["metric"], labels, metrics.answers_of(logits, about["target"])
         ),
     )
 

@@ -19,7 +19,7 @@ from gpt1.base.files import refuse_links
 from gpt1.base.locks import locked
 from gpt1.params.yaml import read_yaml
 
-LOCK, TEMPORARY = Path("dvc.lock"), Path(".dvc/tmp")
+DVC_LOCK, TEMPORARY = Path("dvc.lock"), Path(".dvc/tmp")
 TORN = "structure is corrupted"  # as DVC says of what it writes in place, where a kill came amid
 BUSY = re.compile(r"is busy, it is being blocked by:\s*(\(PID \d+\): [^\n]*)")  # as DVC says it
 POLL_SECONDS = 2.0
@@ -27,9 +27,9 @@ CHECK = "check"  # reads all parameters, and writes the same whatever they are
 
 
 class Stage(NamedTuple):
-    """A stage of dvc.yaml: the stages it needs; whether it is outdated, which means `changed` or
-    needing an outdated stage; whether it runs a network; and what dvc.lock records of its inputs
-    and outputs by path, of its parameters by key.
+    """A stage of dvc.yaml. `changed`: it differs from dvc.lock. `outdated`: it changed, or a stage
+    that it needs is outdated. `recorded`: what dvc.lock says of inputs and outputs by path, of
+    parameters by key.
     """
 
     needs: tuple[str, ...]
@@ -96,17 +96,19 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                 " --download all"
             ) from None
         except (DvcException, NotImplementedError) as error:  # the latter of a hash cut short
-            reason = " ".join(f"{error} {error.__cause__ or ''}".split()) or f"{LOCK} is cut short"
+            reason = (
+                " ".join(f"{error} {error.__cause__ or ''}".split()) or f"{DVC_LOCK} is cut short"
+            )
             cure = "stages: dvc stage list"
-            if LOCK.is_file() and str(LOCK) in reason:
-                text = LOCK.read_bytes()
+            if DVC_LOCK.is_file() and str(DVC_LOCK) in reason:
+                text = DVC_LOCK.read_bytes()
                 torn = TORN in reason or not text.endswith(b"\n") or text.endswith(b":\n")
                 if torn and b"<<<<<<<" not in text and b"\0" not in text:
-                    LOCK.rename(aside := TEMPORARY / "dvc.lock.torn")
+                    DVC_LOCK.rename(aside := TEMPORARY / "dvc.lock.torn")
                     what = f"{reason}: it is {aside} now; what .dvc/cache/runs lacks runs again"
                     print(what, file=sys.stderr)
                     continue
-                cure = f"settle it, or put a whole {LOCK} there; without one all may run again"
+                cure = f"settle it, or put a whole {DVC_LOCK} there; without one all may run again"
             raise UserError(f"DVC says: {reason} ({cure})") from None
 
 
@@ -132,7 +134,7 @@ def changes() -> Callable[[Any], bool]:
 def made_anew(name: str, stage: Stage) -> bool:
     """Return whether dvc.lock records other outputs of a stage than it did for `stage`."""
     try:
-        outputs = read_yaml(LOCK)["stages"][name]["outs"]
+        outputs = read_yaml(DVC_LOCK)["stages"][name]["outs"]
         return any(stage.recorded.get(out["path"]) != out["md5"] for out in outputs)
     except (UserError, LookupError, TypeError):  # another DVC is writing it
         return True

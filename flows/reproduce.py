@@ -89,9 +89,9 @@ def show_table(name: str) -> None:
 
 
 def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
-    """Run every changed stage once its needs have completed, and those whose needs made something
-    new, the longest path first. Returns the names of failed stages; stages that do not need these
-    still run.
+    """Run each outdated stage when its needs have completed, unless it is unchanged and they made
+    nothing new. The longest path starts first. Returns the names of failed stages; stages that do
+    not need these still run.
     """
     outdated = {name: stage for name, stage in stages.items() if stage.outdated}
     seconds: dict[str, float] = read_json(SECONDS) if SECONDS.is_file() else {}
@@ -186,7 +186,7 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
         return Failed(
             message=f"{len(failed)} failed: {', '.join(failed)}; what needs none of them is done"
         )
-    return Completed(message="everything is up to date")
+    return Completed(message=f"{' '.join(targets) or 'everything'} is up to date")
 
 
 def task_runner() -> Any:

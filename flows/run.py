@@ -54,5 +54,5 @@ def run_here(targets: Sequence[str], lanes: int | None) -> int:
     if not state.is_completed():
         print(f"error: {state.message}", file=sys.stderr)
         return 1
-    print(f"{state.message}\n{NEXT}")
+    print(state.message if targets else f"{state.message}\n{NEXT}")
     return 0

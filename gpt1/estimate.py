@@ -49,7 +49,7 @@ class Work(NamedTuple):
     updates: float
     tokens: float
     operations: float
-    room: float
+    disk_bytes: float
 
 
 def parameters(params: Params, network: NetworkName) -> int:
@@ -84,8 +84,8 @@ def pretraining(params: Params, network: NetworkName) -> Work:
     tokens, size = updates * update, parameters(params, network)
     snapshots = len(snapshot_updates(math.ceil(updates), recipe.snapshots_per_decade))
     kept = 1 + snapshots * (network != "lstm_equal")
-    room = size * (CHECKPOINT_BYTES + kept * WEIGHT_BYTES)
-    return Work(kind, 1, updates, tokens, 6 * size * tokens, room)
+    disk_bytes = size * (CHECKPOINT_BYTES + kept * WEIGHT_BYTES)
+    return Work(kind, 1, updates, tokens, 6 * size * tokens, disk_bytes)
 
 
 def finetuning(
@@ -102,8 +102,8 @@ def finetuning(
     updates = networks * recipe.epochs * (examples // recipe.batch_size)
     tokens = float(updates * recipe.batch_size * length)
     size = parameters(params, network)
-    room = networks * size * WEIGHT_BYTES * (kind == "finetune")  # others leave no weights
-    return Work(kind, networks, updates, tokens, 6 * size * tokens, room)
+    disk_bytes = networks * size * WEIGHT_BYTES * (kind == "finetune")  # others leave no weights
+    return Work(kind, networks, updates, tokens, 6 * size * tokens, disk_bytes)
 
 
 def works(params: Params) -> dict[str, Work]:
@@ -155,7 +155,7 @@ def lines(params: Params, outdated: Collection[str] | None = None) -> list[str]:
             " ran, one after another, whatever the parameters were"
         )
     text = corpus_tokens(params) * (outdated is None or "clean" in outdated)
-    needed = rows[-1].room + TEXT_COPIES * BYTES_A_TOKEN * text
+    needed = rows[-1].disk_bytes + TEXT_COPIES * BYTES_A_TOKEN * text
     guessed = text == BOOKSCORPUS_BYTES / BYTES_A_TOKEN
     note = "" if not guessed else " (no books in data/raw yet: the size of BooksCorpus is taken)"
     times = ", ".join(

@@ -26,7 +26,7 @@ from gpt1.tasks.baselines import (
     scores_as_logits,
 )
 from gpt1.tasks.definitions import TASKS
-from gpt1.tasks.metrics import predictions
+from gpt1.tasks.metrics import answers_of
 
 ROOT = Path(__file__).parents[1]
 STORY_HEADER = (
@@ -73,7 +73,7 @@ GRID = SettingsGrid((1.0, 10.0), 100)
 def test_a_constant_answer_is_the_commonest_class_the_mean_or_class_1_for_f1(about, labels, answer):
     rows = DecodedRows((["x"] * 5,), np.array(labels), np.arange(5))
     [only] = candidates("majority", about, {"train": rows, "dev": rows}, GRID)
-    found = predictions(only.logits["dev"], about["target"])
+    found = answers_of(only.logits["dev"], about["target"])
     np.testing.assert_allclose(found, np.full(5, answer), rtol=1e-5)
 
 
@@ -81,7 +81,7 @@ def test_a_score_comes_back_from_its_logits_cut_to_the_scale():
     given = np.array([0.0, 0.25, 3.0, 4.999, 5.0, -2.0, 7.5])
     logits = scores_as_logits(given, 6)
     assert np.isfinite(logits).all()
-    np.testing.assert_allclose(predictions(logits, "score"), given.clip(0, 5), atol=1e-6)
+    np.testing.assert_allclose(answers_of(logits, "score"), given.clip(0, 5), atol=1e-6)
 
 
 def test_no_half_of_dev_is_answered_by_what_it_selected():
@@ -95,8 +95,8 @@ def test_no_half_of_dev_is_answered_by_what_it_selected():
     second = Candidate({"penalty": 2}, {"dev": answering(1, 1, 0, 1)})  # on the second, and once
     taken, logits = chosen(CLASSES, [first, second], {"dev": dev})
     assert taken is second
-    assert predictions(logits["dev/best"], "class").tolist() == [1, 1, 0, 1]
-    assert predictions(logits["dev/last"], "class").tolist() == [1, 1, 1, 0]
+    assert answers_of(logits["dev/best"], "class").tolist() == [1, 1, 0, 1]
+    assert answers_of(logits["dev/last"], "class").tolist() == [1, 1, 1, 0]
     less_sure = Candidate({"penalty": 3}, {"dev": answering(1, 1, 0, 1, sure=0.1)})
     assert chosen(CLASSES, [less_sure, second], {"dev": dev})[0] is second
 

@@ -140,6 +140,8 @@ def test_terms_are_shown_and_accepted_by_name(checkout, hub):
     said = profile(hub, *words, status=2)
     assert "race: RACE may be used for non-commercial research only" in said
     assert "left out: race; to accept its terms: --accept race\n" in said
+    assert "--tasks names it: gpt1 profile PROFILE --download race --accept race" in said
+    assert "--accept rcae: expected race" in profile(hub, *words, "--accept", "rcae", status=2)
     profile(hub, *words, "--accept", "race")
     assert "race" in read_params().tasks
     acquire.main("race")

@@ -37,7 +37,7 @@ def test_the_demos_trainings_by_hand():
     totals = {kind: total(kind, rows.values()) for kind in ("finetune", "ablation", "transfer")}
     assert (rows["pretrain@lstm-0"].networks, rows["pretrain@lstm-0"].updates) == (1, 3200)
     assert totals["finetune"].networks == 12
-    assert totals["finetune"].updates == (9 * 5 + 3 * 8) * (900 // 16)
+    assert totals["finetune"].updates == (8 * 5 + 4 * 8) * (900 // 16)
     assert totals["ablation"].networks == 3 * 8
     assert totals["transfer"].networks == 2 + 1
     assert corpus_tokens(params) == pytest.approx(75 * 80 * 1911 / 4.5)
@@ -47,8 +47,8 @@ def test_the_demos_trainings_by_hand():
     assert duration(10 * 3600) == "10 h"
     assert duration(72 * 3600) == "3 days"
     weights = 4 * parameters(params, "transformer")
-    assert totals["finetune"].room == 12 * weights
-    assert totals["ablation"].room == 0
+    assert totals["finetune"].disk_bytes == 12 * weights
+    assert totals["ablation"].disk_bytes == 0
     assert "GB needed, " in room
 
 

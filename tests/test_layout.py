@@ -19,13 +19,13 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 122_737,
+    "product, tokens": 122_771,
     "product, files": 178,
-    "tests, tokens": 103_386,
+    "tests, tokens": 103_408,
     "tests, files": 89,
     "benchmarks, tokens": 14_692,
     "benchmarks, files": 12,
-    "pages, bytes": 141_292,
+    "pages, bytes": 141_827,
     "scripts and templates, bytes": 14_703,
 }
 

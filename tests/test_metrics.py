@@ -11,9 +11,9 @@ import sklearn.metrics
 from gpt1.tasks import definitions
 from gpt1.tasks.metrics import (
     METRICS,
+    answers_of,
     is_one_class,
     majority_score,
-    predictions,
     score,
     standard_error,
 )
@@ -64,14 +64,14 @@ def test_what_has_no_score_is_refused():
 
 def test_predictions_are_the_best_class_or_the_expected_score():
     logits = np.array([[0.0, 3.0, 1.0], [5.0, 3.0, 1.0]], dtype=np.float32)
-    assert predictions(logits, "class").tolist() == [1, 0]
+    assert answers_of(logits, "class").tolist() == [1, 0]
     # classes 0..5 with probabilities 1/4 on 2 and 3/4 on 3: 2.75; and without overflow
     halves = np.full((2, 6), -1e4)
     halves[0, 2:4] = np.log([0.25, 0.75])
     halves[1, 4:6] = 1e4
-    assert predictions(halves, "score") == pytest.approx([2.75, 4.5])
+    assert answers_of(halves, "score") == pytest.approx([2.75, 4.5])
     with pytest.raises(ValueError, match="class or score"):
-        predictions(logits, "rank")
+        answers_of(logits, "rank")
 
 
 def test_sampling_errors_that_the_paper_s_sizes_imply():

@@ -36,7 +36,8 @@ def run(
     """Run what is out of date of DVC's graph as a Prefect flow, several stages side by side; each
     stage's own output goes to data/logs/run/.
 
-    Ctrl-C ends the run, with checkpoints; a second one ends it at once. The same command goes on.
+    Ctrl-C ends the run: a pre-training saves a checkpoint, a fine-tuning keeps its finished seeds. A
+    second Ctrl-C ends it at once. The same command continues the run.
     """
     from flows.run import run_here
 

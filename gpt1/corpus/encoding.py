@@ -1,7 +1,7 @@
 """Words to ids: the texts of tasks, and cleaned books into token files.
 
-A long document is a book of its own; short ones are joined in runs, for a window lies inside a book
-and most are shorter.
+No window crosses books, and most documents are shorter than a window. So short documents are joined
+to one book; a long document is a book of its own.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json, writing
 from gpt1.inference.finetuned import finetuned_folders, read_finetuned_task
 from gpt1.tasks.definitions import TASKS
-from gpt1.tasks.metrics import predictions
+from gpt1.tasks.metrics import answers_of
 
 
 class BoardFile(NamedTuple):
@@ -114,7 +114,7 @@ def predicted(file: BoardFile, data: Path) -> Predicted | str:
             f"{path}: expected {file.rows} rows of {file.split}, found others ({error}); run gpt1"
             f" run finetune@{file.task}"
         ) from None
-    classes = predictions(logits, task.target)
+    classes = answers_of(logits, task.target)
     if task.target == "score":
         answers = [f"{score:.3f}" for score in np.clip(classes, 0, 5)]
     else:

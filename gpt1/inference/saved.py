@@ -19,7 +19,7 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.heads import Classifier, Combine, Head
 from gpt1.tasks.definitions import TASKS, Task
 from gpt1.tasks.layouts import TableFormat
-from gpt1.tasks.metrics import predictions
+from gpt1.tasks.metrics import answers_of
 from gpt1.tasks.rows import Example
 from gpt1.tasks.shapes import Symbols, shape
 
@@ -64,7 +64,7 @@ def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[
     whole score, a choice's text.
     """
     shares = logits_o.double().softmax(0).tolist()
-    prediction = predictions(logits_o[None].numpy(), task.target)[0]
+    prediction = answers_of(logits_o[None].numpy(), task.target)[0]
     if task.target == "score":
         return {
             "score": float(prediction),

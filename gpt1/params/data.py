@@ -42,6 +42,8 @@ def download_sources(
         tokens = (recipe["updates"] or math.inf) * recipe["batch_size"] * values["model"]["context"]
         origins["books"] = book_files(title, commit or "main", tokens if "books" in needed else 0)
     names = [*names, *["books"] * bool(books)]
+    if unknown := ", ".join({*accepted} - {*TERMS}):
+        raise UserError(f"--accept {unknown}: expected {', '.join(TERMS)}, which alone has terms")
     for source in names:
         if source not in ("all", *origins):
             raise UserError(f"--download {source}: expected all, or some of {', '.join(origins)}")
@@ -64,9 +66,9 @@ def download_sources(
     ]
     if lacking := ", ".join(source for source in origins if source not in came):
         raise TemporaryError(
-            f"did not come: {lacking}; run the same command again, or without --download to go on"
-            " without them (HF_HUB_OFFLINE=1 takes what the Hub's cache has; from the data/raw of"
-            " another clone a folder may be copied)"
+            f"did not come: {lacking}; run the same command again (HF_HUB_OFFLINE=1 takes only what"
+            " the Hub's cache has), copy a folder from data/raw of another clone, or go on without"
+            " them: the same command without --download"
         )
 
 
@@ -122,7 +124,8 @@ def on_data(
     for name in (*needed, *tasks):
         if name not in available:
             raise UserError(
-                f"nothing is in {RAW / name}, and {values['profile']} cannot run without it:"
+                f"nothing is in {RAW / name}, and"
+                f" {'--tasks names it' if name in tasks else 'this profile needs it'}:"
                 f" {all_sources()[name].way}; or give --data FOLDER"
             )
     return with_sources(values | {"sources": rows}, available)

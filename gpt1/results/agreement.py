@@ -113,8 +113,8 @@ def side_by_side(other: Path) -> pd.DataFrame:
 
 
 def different_parameters(other: Path) -> Iterator[str]:
-    """Yield the recipe's parameters whose values differ. A row takes what it leaves out from
-    section `finetune`. Yields none where a run has no params.yaml.
+    """Yield the recipe's parameters whose values differ. A key that a task or ablation lacks has
+    its value in section `finetune`. Yields none where a run has no params.yaml.
     """
     sides: list[dict[str, Any]] = [
         pd.json_normalize(read_yaml(path)).iloc[0].to_dict() if path.is_file() else {}

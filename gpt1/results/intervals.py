@@ -87,8 +87,8 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 def deviation_of(scores: Floats) -> Floats:
     """Compute the sample deviation [...] over seeds of the mean over tasks of scores [task, ...,
-    s], at least what independent tasks would give: without this floor 6 % of runs would decide a
-    claim where nothing is true, for three seeds can be alike by luck (benchmarks/coverage.py).
+    s], but at least what independent tasks would give. Three seeds can be alike by luck: without
+    this floor 6 % of runs would decide a claim where nothing is true (benchmarks/coverage.py).
     """
     over_seeds = scores.mean(axis=0).std(axis=-1, ddof=1)
     apart = np.sqrt(scores.var(axis=-1, ddof=1).sum(axis=0)) / len(scores)

@@ -15,7 +15,7 @@ from gpt1.params.schema import Params
 from gpt1.results.tables import FULL, SEEDS, columns_of
 from gpt1.sources.definitions import is_made_up
 from gpt1.tasks.definitions import TASKS, scored_split, scored_weights
-from gpt1.tasks.metrics import predictions as answers_of
+from gpt1.tasks.metrics import answers_of
 from gpt1.tasks.rows import CLUSTERS
 
 TYPES = {

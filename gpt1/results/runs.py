@@ -161,8 +161,8 @@ class Freshness(NamedTuple):
     outdated_stages: frozenset[str] = frozenset()
 
     def beside(self, reports: Iterable[str]) -> list[str]:
-        """Return those reports whose numbers may be shown together: the up-to-date ones; where none
-        is, all of them if they were made from the same inputs, else none.
+        """Return those reports whose numbers may be shown together. These are the up-to-date ones.
+        Where all are outdated, they are all reports if these have the same inputs, else none.
         """
         there = list(reports)
         fresh = [name for name in there if name not in self.outdated]

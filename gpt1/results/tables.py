@@ -31,8 +31,8 @@ TWO_METRICS = [task.title for task in TASKS.values() if task.second_metric]
 
 @dataclass(frozen=True)
 class ScoredColumn:
-    """A column of a table: title, task and metric, and the parts of the task's rows whose mean
-    score it shows. MNLI has two parts in Table 5, every other column one.
+    """A column of a table. It shows the mean score over `parts` of the task's rows: two for MNLI in
+    Table 5, one elsewhere.
     """
 
     title: str

@@ -51,7 +51,7 @@ def ask(source: str, origin: Origin, licence: str) -> str:
         heads = [get_session().head(file, **PLAIN).raise_for_status() for file in origin]
         host, size = min(origin), sum(int(head.headers["Content-Length"]) for head in heads)
     elif is_offline_mode():
-        return f"{source}: from the Hub's cache; licence: {licence}"
+        return f"{source}: from the Hub's cache, if it is there; licence: {licence}"
     else:
         host, size = HfApi().endpoint, 0
         for pattern in origin.patterns:

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from gpt1.base.files import read_arrays
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
-from gpt1.tasks.metrics import predictions, score
+from gpt1.tasks.metrics import answers_of, score
 from gpt1.tasks.rows import CLUSTERS
 
 TRAIN, DEV = "train", "dev"
@@ -209,7 +209,7 @@ def best(
 
     def key(candidate: Candidate) -> tuple[float, float]:
         logits = candidate.logits[DEV][rows]
-        value = score(about["metric"], labels, predictions(logits, about["target"]))
+        value = score(about["metric"], labels, answers_of(logits, about["target"]))
         if about["target"] == "score":
             return value, 0.0
         likely = log_softmax(logits.astype(np.float64), axis=1)
@@ -226,7 +226,7 @@ def scores(
         name: score(
             about["metric"],
             splits[name.split("/")[0]].labels,
-            predictions(split_logits, about["target"]),
+            answers_of(split_logits, about["target"]),
         )
         for name, split_logits in logits.items()
     }

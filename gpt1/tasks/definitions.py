@@ -228,6 +228,7 @@ ROWS = (
         folders=("RACE", "race", "RACE-H", "RACE-M"),
         origin="https://www.cs.cmu.edu/~glai1/data/race",
         licence="non-commercial research",
+        how_to_get="gpt1 profile PROFILE --download race --accept race brings it to data/raw/race",
         cluster="first text",  # passages
         subsets=layouts.LEVELS,
         combined=layouts.RACE_COMBINED,

@@ -57,7 +57,7 @@ def _matthews(labels: Array, predictions: Array) -> float:
     )
 
 
-def predictions(logits: npt.NDArray[np.floating], target: str) -> Array:
+def answers_of(logits: npt.NDArray[np.floating], target: str) -> Array:
     """Return answers [n] to logits [n, outputs]: the best class, or for "score" the expected value
     over 0, 1, … (Tai et al. 2015, the authors' code).
     """

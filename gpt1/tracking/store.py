@@ -60,9 +60,9 @@ class Store:
         began: float,
         last: Mapping[str, float] | None = None,
     ) -> Run:
-        """Find the run of a stage's `rte/seed-0`: the one whose curves end with these `last`
-        values, else an unfinished one of this fingerprint; without `last`, any of this fingerprint.
-        Otherwise begin one at `began` (seconds since 1970).
+        """Find the run of a stage's `rte/seed-0`: one whose curves end with these `last` values, or
+        an unfinished one of this fingerprint; without `last`, any of this fingerprint. Begin one
+        at `began` (seconds since 1970) where there is none.
         """
         named, values = f"{stage} {name} ", dict[str, Any]()
         for run in self.runs:

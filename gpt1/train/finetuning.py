@@ -101,8 +101,8 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     """Fine-tune for all epochs; evaluate after each, and in the first also at
     recipe.evaluation_updates, as the authors do.
 
-    A signal drops this seed and ends the process. Raises UserError where there is not one batch of
-    rows or an update is not finite, OSError where the curve cannot be written.
+    A signal discards this seed's training and ends the process. Raises UserError where there is not
+    one batch of rows or an update is not finite, OSError where the curve cannot be written.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]

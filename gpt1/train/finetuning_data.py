@@ -81,7 +81,7 @@ def read_task(folder: Path, params: Params) -> tuple[dict[str, Any], EncodedTask
 
 
 def _score(metric: str, target: str, labels: npt.NDArray[Any], logits: Logits) -> float:
-    value = metrics.score(metric, labels, metrics.predictions(logits, target))
+    value = metrics.score(metric, labels, metrics.answers_of(logits, target))
     return value if math.isfinite(value) else 0.0  # a correlation with a constant says nothing
 
 

@@ -109,8 +109,8 @@ def perplexity(nats: float) -> float:
 def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     """Train from the newest checkpoint in the run's folder, if there is one.
 
-    A checkpoint is of the moment before its update's held-out evaluation, which is then repeated. A
-    signal ends the process with a checkpoint. Raises UserError where a loss is not finite, where
+    Checkpoints are saved before evaluating, so a resumed run evaluates again. A signal saves a
+    checkpoint and ends the process. Raises UserError where a loss is not finite, where
     other code made the checkpoint, where there is no room for curve or snapshots.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
