@@ -25,7 +25,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 89,
     "benchmarks, tokens": 14_692,
     "benchmarks, files": 12,
-    "pages, bytes": 141_827,
+    "pages, bytes": 141_809,
     "scripts and templates, bytes": 14_703,
 }
 
