@@ -21,7 +21,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 122_771,
     "product, files": 178,
-    "tests, tokens": 103_408,
+    "tests, tokens": 103_428,
     "tests, files": 89,
     "benchmarks, tokens": 14_692,
     "benchmarks, files": 12,
@@ -124,11 +124,13 @@ def tokens(path, docstrings=True):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         and ast.get_docstring(node) is not None
     }
-    return sum(
-        tokenize.tok_name[token.type] not in LAYOUT
-        and (docstrings or token.type != tokenize.STRING or token.start[0] not in texts)
-        for token in tokenize.generate_tokens(io.StringIO(source).readline)
-    )
+    count = depth = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        kind = tokenize.tok_name[token.type]
+        depth += (kind == "FSTRING_START") - (kind == "FSTRING_END")
+        if not depth and kind not in LAYOUT:  # Python 3.12 divides an f-string; its end counts
+            count += docstrings or kind != "STRING" or token.start[0] not in texts
+    return count
 
 
 def test_file_size():
