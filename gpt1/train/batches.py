@@ -20,8 +20,8 @@ Integers = npt.NDArray[np.int64]
 
 
 class Examples(NamedTuple):
-    """A split as `encode` writes it: the tokens of all sequences, where each sequence begins, and
-    one label per example.
+    """A split as `encode` writes it: sequence i begins at `offsets[i]` of `tokens`; each example
+    has so many `sequences` and one label.
     """
 
     tokens: npt.NDArray[np.unsignedinteger]
@@ -33,14 +33,14 @@ class Examples(NamedTuple):
         return len(self.labels)
 
     def lengths(self, rows: Integers) -> Integers:
-        """Return the length in tokens of each sequence of these examples, [rows, sequences]."""
+        """Return the lengths of these examples' sequences in tokens, [rows, sequences]."""
         first = rows[:, None] * self.sequences + np.arange(self.sequences)
         lengths: Integers = self.offsets[first + 1] - self.offsets[first]
         return lengths
 
 
 class Batch(NamedTuple):
-    """Token ids [b, k, t] padded on the right, their lengths [b, k], which stay on the host, and
+    """Token ids [b, k, t], padded on the right, their lengths [b, k], which stay on the host, and
     classes (int64) or scores (float32) [b].
     """
 
@@ -49,18 +49,18 @@ class Batch(NamedTuple):
     labels_b: Tensor
 
     def to(self, device: torch.device) -> "Batch":
-        """Return the batch on a device."""
+        """Copy tokens and labels to a device."""
         tokens_bkt, labels_b = to_device(self.tokens_bkt, device), to_device(self.labels_b, device)
         return Batch(tokens_bkt, self.lengths_bk, labels_b)
 
 
 def moved(inputs: Tensor | Batch, device: torch.device) -> Tensor | Batch:
-    """Return windows or a batch on a device."""
+    """Copy windows or a batch to a device."""
     return inputs.to(device) if isinstance(inputs, Batch) else to_device(inputs, device)
 
 
 def read_examples(path: Path, sequences: int) -> Examples:
-    """Read one split of an encoded task. Raises UserError where the file is absent or damaged."""
+    """Read one split of an encoded task. Raises UserError where it is absent or damaged."""
     try:
         arrays = read_arrays(path, ("tokens", "offsets", "labels"))
         tokens, offsets, labels = arrays.values()
@@ -94,7 +94,7 @@ def order(examples: int, seed: int, epoch: int) -> Integers:
 
 
 def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
-    """Return the number of whole batches in an epoch. Raises UserError where it is 0."""
+    """Count the whole batches of an epoch. Raises UserError where there is none."""
     if examples < batch_size:
         raise UserError(
             f"{place}: expected at least one batch of {batch_size} training rows, found {examples}"
@@ -104,8 +104,8 @@ def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
 
 
 def members(examples: int, batch_size: int, seed: int, update: int) -> Integers:
-    """Return the rows of the global batch of `update` (from 1), whatever the processes and the
-    micro-batch.
+    """Return the rows of the global batch of `update` (from 1); they do not depend on the
+    processes.
     """
     epoch, place = divmod(update - 1, examples // batch_size)
     return order(examples, seed, epoch)[place * batch_size : (place + 1) * batch_size]
@@ -117,8 +117,8 @@ def by_length(examples: Examples, rows: Integers) -> Integers:
 
 
 def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
-    """Return one process's part of a global batch, in equal micro-batches of at most `micro_batch`
-    rows. Raises UserError where the processes cannot share the batch equally.
+    """Divide one process's part of a batch into equal micro-batches of at most `micro_batch` rows.
+    Raises UserError where the processes cannot share the batch equally.
     """
     if len(rows) % processes:
         raise UserError(
@@ -131,7 +131,7 @@ def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[
 
 
 def pad(examples: Examples, rows: Integers) -> Batch:
-    """Return rows of a split as tensors, padded to the longest sequence among them."""
+    """Return rows of a split, padded to the longest sequence among them."""
     lengths_bk = examples.lengths(rows)
     starts_bk = examples.offsets[:-1].reshape(-1, examples.sequences)[rows]
     t = int(lengths_bk.max())
@@ -150,8 +150,8 @@ def pad(examples: Examples, rows: Integers) -> Batch:
 def evaluation_batches(
     examples: Examples, rank: int, processes: int, most_tokens: int
 ) -> list[Integers]:
-    """Return one process's rows of a split, shortest first, in batches of at most `most_tokens`
-    with padding, or of one row. All processes get as many batches; some may be empty.
+    """Return one process's rows, shortest first, in batches of at most `most_tokens` with padding,
+    or of one row. All processes get as many batches; some may be empty.
     """
     # Neighbours of one length need little padding; `logits_of` puts answers back in file order.
     rows = by_length(examples, np.arange(len(examples)))

@@ -2,17 +2,17 @@
 stage.
 
 `data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds one checkpoint. The fingerprint
-stands for parameters and inputs, so a changed run never finds the checkpoint of another. There is
-no random state: all draws follow from seed and update, dropout also from processes and micro-batch.
+stands for parameters and inputs, so a changed run never finds the checkpoint of another. No random
+state is stored: all draws follow from seed and update, dropout also from processes and micro-batch.
 
-Finished seeds lie there too, so a killed stage repeats only the seed that it was in. The folder of
-a seed means, when its stage starts:
+A killed stage repeats only the seed that it was in. When a stage starts, the folder of a seed
+means:
 
-- not there, or without state.json: it must be trained;
-- state.json: trained in a stage that has not ended; it is taken as it is if the code is the same;
-- state.json and `ended`: its stage has ended, and DVC may not have recorded that yet. With the same
-  code it is the output, with other code it is trained anew. It goes when a later training ends and
-  its files lie in DVC's cache, or have no hard link among the outputs any more.
+- without state.json: it must be trained;
+- with state.json: a stage that has not ended trained it; it is taken if the code is the same;
+- with `ended` too: its stage has ended, but DVC may not have recorded that. With the same code
+ it is the output, with other code it is trained anew. It goes when a later training ends and DVC
+ has its files in its cache.
 """
 
 import hashlib
@@ -52,16 +52,14 @@ KEPT = 2  # the last one, and the one before it in case the last is damaged
 
 
 class Position(NamedTuple):
-    """How far a run has come: its last update, and the lines of its curve up to there."""
+    """The last update of a run, and the lines of its curve up to there."""
 
     update: int
     curve_lines: int
 
 
 class Checkpoint(NamedTuple):
-    """A whole checkpoint: its folder, its position, and the processes and micro-batch that drew its
-    dropout.
-    """
+    """A whole checkpoint, and the processes and micro-batch that drew its dropout."""
 
     folder: Path
     position: Position
@@ -107,8 +105,8 @@ def write_checkpoint(
     code: str,
     machine: Mapping[str, Any],
 ) -> None:
-    """Write moments and weights, as FILES names them, and the position; then remove all but the
-    last KEPT checkpoints. Raises OSError.
+    """Write moments, weights and position; then remove all but the last KEPT checkpoints. Raises
+    OSError.
     """
     # First the curve, then the checkpoint that counts its lines: never the other way round.
     if (curve := folder / "curve.jsonl").is_file():
@@ -133,8 +131,8 @@ def write_checkpoint(
 
 
 def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | None:
-    """Return the last whole checkpoint of a run, or None; name damaged ones on stderr. Raises
-    UserError where other code made it, unless `accept`.
+    """Return a run's last whole checkpoint, and name damaged ones on stderr. Raises UserError where
+    other code made it, unless `accept`.
     """
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
@@ -164,14 +162,14 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
 
 
 def restore(checkpoint: Checkpoint, engine: Engine) -> None:
-    """Load a checkpoint's weights and moments. Raises UserError where a file cannot be read."""
+    """Load weights and moments. Raises UserError where a file cannot be read."""
     moments, weights = (read_tensors(checkpoint.folder / file)[1] for file in FILES)
     engine.load(weights, moments, checkpoint.position.update)
 
 
 class Saver:
-    """Writes the checkpoints of a run, every so many minutes and at its end. Every process has one;
-    the first writes. `saved`: the update of the last checkpoint.
+    """Writes a run's checkpoints every so many minutes. Every process has one; the first writes.
+    `saved` is the update of the last checkpoint.
     """
 
     def __init__(
@@ -188,11 +186,11 @@ class Saver:
         self.saved, self.saved_at = saved, time.monotonic()
 
     def due(self) -> bool:
-        """Return whether this is the first process and wants a checkpoint."""
+        """Return whether this is the first process and a checkpoint is due."""
         return self.main and time.monotonic() - self.saved_at >= self.seconds
 
     def save(self, position: Position, micro_batch: int) -> str:
-        """Write the checkpoint of `position` if it is not there, and say what there is. All
+        """Write the checkpoint of `position` unless it is there, and say what there is. All
         processes must call it. Raises OSError.
         """
         if not position.update:
@@ -212,8 +210,8 @@ def note_finished(folder: Path, code: str) -> None:
 
 
 def is_finished(folder: Path, code: str, accept: bool) -> bool:
-    """Return whether an earlier run has kept this seed. Raises UserError where other code made it
-    and its stage has not ended.
+    """Return whether this seed is trained. Raises UserError where other code made it and its stage
+    has not ended.
     """
     ended = (folder / ENDED).exists()
     try:
@@ -232,9 +230,7 @@ def is_finished(folder: Path, code: str, accept: bool) -> bool:
 
 
 def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
-    """Put kept seeds in their places, which are `out` or below it. Raises UserError where one is
-    missing.
-    """
+    """Put kept seeds in their places, `out` or below it. Raises UserError where one is missing."""
     with writing_folder(out) as new:
         for folder, place in places.items():
             if not folder.is_dir():
@@ -251,8 +247,8 @@ def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
 
 
 def end_seeds(folders: Collection[Path]) -> None:
-    """End a stage. Without DVC the folders of its runs go. With DVC they stay until it has recorded
-    the outputs; those of earlier stages that it has recorded go.
+    """Remove the seeds of a stage that ends. Under DVC, mark them, and remove the marked ones that
+    DVC has recorded since.
     """
     # A second name means that the outputs are hard links of these files, which cost no room; one
     # name, or a file that cannot be written, means that DVC has it in its cache by now.

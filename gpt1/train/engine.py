@@ -1,5 +1,5 @@
-"""How one update is computed: by plain torch in one process, by DeepSpeed in several. Both give the
-same numbers but for rounding.
+"""One update, by plain torch in one process, by DeepSpeed in several. Both give the same numbers
+but for rounding.
 """
 
 import json
@@ -30,7 +30,7 @@ NOT_THERE = (
 
 
 class Engine:
-    """One process with plain torch; the objective lies on its device."""
+    """Computes updates with plain torch in one process, on the objective's device."""
 
     rank, processes = 0, 1
 
@@ -46,13 +46,13 @@ class Engine:
         return losses
 
     def backward(self, loss: Tensor, share: float) -> None:
-        """Add the gradient of one micro-batch that makes up `share` of the global batch."""
+        """Add the gradient of a micro-batch that is `share` of the global batch."""
         # Shares of all micro-batches add up to 1, so the sum of gradients is that of the batch's
         # mean.
         torch.autograd.backward(loss * share)
 
     def step(self, rates: optim.Rates) -> Tensor:
-        """Clip, step, clear the gradients. Returns the global norm before clipping."""
+        """Clip, step, clear the gradients. Returns their global norm before clipping."""
         gradients = optim.gradients_of(self.objective.parameters())
         # The order is the authors': clip, then Adam, whose decay does not pass through the
         # clipping.
@@ -66,8 +66,8 @@ class Engine:
         return norm
 
     def state(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
-        """Return weights by name, and Adam's running averages as `<moment>.<name>`. All processes
-        must call it.
+        """Return weights by name, and Adam's averages as `<moment>.<name>`. All processes must call
+        it.
         """
         weights = dict(self.objective.named_parameters())
         return weights, {
@@ -77,7 +77,7 @@ class Engine:
         }
 
     def average(self, parameter: nn.Parameter, moment: str) -> Tensor:
-        """Return one of Adam's running averages of a parameter."""
+        """Return one of Adam's averages of a parameter."""
         average: Tensor = self.optimizer.state[parameter][moment]
         return average
 
@@ -94,7 +94,7 @@ class Engine:
             }
 
     def total(self, values: Tensor) -> Tensor:
-        """Return the sum of a tensor over all processes."""
+        """Sum a tensor over all processes."""
         return values
 
     def leave(self) -> None:
@@ -105,7 +105,7 @@ class Engine:
 
 
 class DeepSpeedEngine(Engine):
-    """One of several processes. DeepSpeed averages gradients, clips, and shards Adam's averages
+    """Is one of several processes. DeepSpeed averages gradients, clips, and shards Adam's averages
     from ZeRO stage 1 on.
     """
 
@@ -144,13 +144,13 @@ class DeepSpeedEngine(Engine):
                 } | averages
 
     def backward(self, loss: Tensor, share: float) -> None:
-        """Add the gradient of one micro-batch that makes up `share` of the global batch."""
+        """Add a gradient as above, although DeepSpeed divides by processes and micro-batches."""
         self.engine.backward(loss * (share * self.processes * self.micro_batches))
         if not self.engine.is_gradient_accumulation_boundary():
             self.engine.step()
 
     def step(self, rates: optim.Rates) -> Tensor:
-        """Clip, step, clear the gradients. Returns the global norm before clipping."""
+        """Clip, step, clear the gradients, as above."""
         optim.set_rates(self.optimizer, rates)
         if self.stage:
             self.engine.step()
@@ -160,7 +160,7 @@ class DeepSpeedEngine(Engine):
         return norm
 
     def average(self, parameter: nn.Parameter, moment: str) -> Tensor:
-        """Return one of Adam's running averages of a parameter, collected from all processes."""
+        """Collect one of Adam's averages from all processes."""
         from deepspeed.utils import safe_get_full_optimizer_state
 
         if not self.stage:
@@ -193,18 +193,18 @@ class DeepSpeedEngine(Engine):
             state["step"].fill_(updates)
 
     def total(self, values: Tensor) -> Tensor:
-        """Return the sum of a tensor over all processes."""
+        """Sum a tensor over all processes."""
         distributed.all_reduce(values)
         return values
 
     def leave(self) -> None:
-        """Wait for the other processes and leave their group, whose threads could abort an exit."""
+        """Leave the group together; its threads could abort an exit."""
         distributed.barrier()
         self.close()
         distributed.destroy_process_group()
 
     def close(self) -> None:
-        """Release what holds the objective: DeepSpeed's hooks."""
+        """Remove DeepSpeed's hooks, which hold the objective."""
         if distributed.is_initialized():
             self.engine.destroy()
 
@@ -212,8 +212,8 @@ class DeepSpeedEngine(Engine):
 def make_engine(
     objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
 ) -> Engine:
-    """Return the engine for so many processes and micro-batches an update; the objective moves to
-    its device.
+    """Move the objective to its device, and return the engine for so many micro-batches an
+    update.
     """
     device = "cpu" if machine.device == "cpu" else f"cuda:{machine.local_rank}"
     objective = objective.to(device)
@@ -224,7 +224,7 @@ def make_engine(
 
 def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]:
     """Return conf/ds_config.json with "auto" filled in. Raises UserError where it is no JSON
-    object, or sets what follows from params.yaml or cannot be used here.
+    object, or sets what cannot be set there.
     """
     values = {
         "train_micro_batch_size_per_gpu": 1,  # rows are ours to count

@@ -43,8 +43,8 @@ class EncodedTask(NamedTuple):
 
 @dataclass(frozen=True)
 class FinetuningRun:
-    """A classifier to fine-tune on a task with a seed, and the file of its curve. `what`: `<stage>
-    <name>`, for the screen.
+    """A classifier to fine-tune with a seed. `curve` is a file; `what`, `<stage> <name>`, is for
+    the screen.
     """
 
     classifier: Classifier
@@ -66,8 +66,8 @@ class Best(NamedTuple):
 
 
 class FinetunedSeed(NamedTuple):
-    """The result of one seed: logits `<split>/best` and `<split>/last`, the best evaluation, and
-    the speed.
+    """One seed's logits by `<split>/best` and `<split>/last`, its best evaluation, and the
+    speed.
     """
 
     logits: dict[str, Logits]
@@ -80,8 +80,8 @@ class FinetunedSeed(NamedTuple):
 def logits_of(
     engine: Engine, objective: Finetuning, examples: Examples, most_tokens: int, stop: Stop
 ) -> Logits:
-    """Return logits [n, outputs] of every example in file order, without dropout, of `most_tokens`
-    at once. Raises Interrupted where the run is to end.
+    """Return logits [n, outputs] in file order, without dropout, of `most_tokens` at once. Raises
+    Interrupted where the run is to end.
     """
     parts = []
     for rows in evaluation_batches(examples, engine.rank, engine.processes, most_tokens):
@@ -98,11 +98,11 @@ def logits_of(
 
 
 def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
-    """Fine-tune for all epochs; evaluate after each, and in the first also at
+    """Fine-tune for all epochs; evaluate after each, in the first also at
     recipe.evaluation_updates, as the authors do.
 
-    A signal discards this seed's training and ends the process. Raises UserError where there is not
-    one batch of rows or an update is not finite, OSError where the curve cannot be written.
+    A signal discards this training and ends the process. Raises UserError where there is not one
+    batch of rows or a loss is not finite, OSError where the curve cannot be written.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]

@@ -1,6 +1,4 @@
-"""What fine-tuning reads, and all seeds of a stage. A killed stage repeats only the seed that it
-was in.
-"""
+"""What fine-tuning reads, and all seeds of a stage."""
 
 import math
 import shutil
@@ -123,9 +121,7 @@ def keep_seed(
     recipe: Finetune | None,
     code: str,
 ) -> None:
-    """Keep a finished seed until the stage ends; with a `recipe` also its weights and
-    recipe.json.
-    """
+    """Keep a finished seed until the stage ends; with a `recipe` also its weights."""
     with writing_folder(folder) as out:
         if recipe is not None:
             # The weights that answer are those that dev chose, not the last.
@@ -141,9 +137,9 @@ def keep_seed(
 
 
 class FinetuningJob(NamedTuple):
-    """What a stage is to do: `command`, its verb and items, the last of which is the task; a recipe
-    for each part (`layers-3`, or "" for the only one); `starts`, each seed's pre-training; `root`,
-    its outputs under `data/<verb>`.
+    """What a stage is to do. `command` is its verb and items, the last of which is the task.
+    `recipes` has one for each part (`layers-3`, or "" for the only one), `starts` each seed's
+    pre-training. The outputs lie in `data/<verb>/<root>`.
     """
 
     command: tuple[str, ...]
@@ -159,9 +155,7 @@ class FinetuningJob(NamedTuple):
 
 
 class FinetuningSeed(NamedTuple):
-    """One seed of one part of a job: `name`, `<part>/seed-<n>`; `run`, the folder that keeps it
-    until the stage ends; whether it is done.
-    """
+    """One seed of one part of a job. The folder `run` keeps it until the stage ends."""
 
     name: str
     seed: int
@@ -177,8 +171,8 @@ class FinetuningSeed(NamedTuple):
 
 
 def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
-    """Fine-tune every seed of every part that is not finished, and write the outputs as a whole.
-    `tracked` takes (stage, name, params, fingerprint) of each seed.
+    """Train the seeds that are not finished, and write the outputs as a whole. `tracked` takes
+    (stage, name, params, fingerprint) of each seed.
     """
     # read
     machine, code = launch.read_machine(), checkpoint.code_digest("finetune")

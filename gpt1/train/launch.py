@@ -26,7 +26,7 @@ MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 16384}
 @dataclass(frozen=True)
 class Machine:
     """What this process runs on. `rank` counts the processes of the run, `local_rank` those of this
-    host; `launched`: by a launcher; `compiled` None: the amount of work decides.
+    host, which a launcher made if `launched`. The amount of work decides where `compiled` is None.
     """
 
     device: str
@@ -41,27 +41,21 @@ class Machine:
     deterministic: bool = False
 
     def micro_batch_for(self, tokens_per_row: int) -> int:
-        """Return the rows of a micro-batch: GPT1_MICRO_BATCH, or as many as make
-        MICRO_BATCH_TOKENS.
-        """
+        """Return GPT1_MICRO_BATCH, or as many rows as make MICRO_BATCH_TOKENS."""
         return self.micro_batch or max(1, MICRO_BATCH_TOKENS[self.device] // tokens_per_row)
 
 
 def read_machine() -> Machine:
-    """Return the machine by the environment, else `.env`; see `decide`."""
+    """Read the machine from the environment, else from `.env`."""
     settings = {**dotenv_values(".env"), **os.environ}
     gpus = 0 if settings.get("GPT1_DEVICE") == "cpu" else usable_gpus()
     return decide(settings, gpus, cores())
 
 
 def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machine:
-    """Return the machine of these settings, with so many GPUs and cores.
-
-    GPT1_DEVICE cpu or cuda (default: cuda where there is a GPU), GPT1_PROCESSES (default: one per
-    GPU, one on a CPU), GPT1_THREADS (default: the cores, shared by the processes of this host),
-    GPT1_MICRO_BATCH (rows), GPT1_ACCEPT_CHECKPOINT=1, GPT1_COMPILE 0 or 1, GPT1_DETERMINISTIC=1 (on
-    a GPU). RANK, WORLD_SIZE and LOCAL_RANK of a launcher come first. Raises UserError for values
-    that make no sense.
+    """Return the machine that these settings choose among so many GPUs and cores
+    (docs/parameters.md has the settings). RANK, WORLD_SIZE and LOCAL_RANK of a launcher come first.
+    Raises UserError for values that make no sense.
     """
     device = _choice(settings, "GPT1_DEVICE", "cpu", "cuda") or ("cuda" if gpus else "cpu")
     if device == "cuda" and not gpus:
@@ -123,10 +117,7 @@ def _choice(settings: Mapping[str, str | None], name: str, *choices: str) -> str
 
 
 def prepare(machine: Machine) -> None:
-    """Set threads, keep a GPU's fp32 products in fp32 (cuDNN's LSTM would take TF32), make its sums
-    deterministic where GPT1_DETERMINISTIC asks for it, and have glibc keep freed memory for the
-    next step. A launched process ends with its launcher.
-    """
+    """Set threads and how a GPU computes. A launched process ends with its launcher."""
     import torch
 
     if machine.launched:
@@ -198,9 +189,7 @@ def peak_memory_bytes() -> int:
 
 
 def facts(machine: Machine) -> dict[str, Any]:
-    """Return what a log says beside every time: processor, device, threads, processes, torch, peak
-    memory.
-    """
+    """Return what a log says beside every time."""
     import torch
 
     return {

@@ -1,6 +1,4 @@
-"""The loop of updates, whatever is trained: losses and gradients of micro-batches, step, curve,
-progress, stop.
-"""
+"""The loop of updates, whatever is trained: micro-batches, step, curve, progress, stop."""
 
 import math
 import signal
@@ -31,25 +29,25 @@ SHOWN_ROWS = 16  # of the batch of an update that went wrong
 
 
 def seed_for(*parts: int) -> int:
-    """Mix whole numbers (a run's seed, a purpose, an update, ...) into one 63-bit seed. Zeros at
-    the end count for nothing: number from 1.
+    """Mix whole numbers (a seed, an update, ...) into one 63-bit seed. Count from 1: zeros at the
+    end change nothing.
     """
     # SeedSequence mixes: seeds 1 and 2 are as far apart as any two. torch takes 63 bits.
     return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> 1)
 
 
 class Interrupted(BaseException):
-    """The run was asked to end, and every process knows. Like KeyboardInterrupt it is no error."""
+    """Every process knows that the run was asked to end. Like KeyboardInterrupt it is no error."""
 
 
 class Stop:
-    """The signal by which this process was asked to end; 0 for none."""
+    """The signal that asked this process to end; 0 for none."""
 
     signal = 0
 
     def check(self, engine: Engine, due: bool = False) -> bool:
-        """Raise Interrupted where any process was asked to end; return whether something is `due`
-        in any. All processes must call it equally often.
+        """Raise Interrupted where any process was asked to end; return whether any wants to `save`.
+        All processes must call it equally often.
         """
         # A sum over processes: if one were to end alone, the others would wait for it for ever.
         flags = torch.tensor([float(self.signal), float(due)], device=engine.device)
@@ -59,7 +57,7 @@ class Stop:
         return due
 
     def end(self, engine: Engine, message: str) -> NoReturn:
-        """End the process with one line, and status 130 after Ctrl-C, 143 after a termination, 0
+        """End the process with one line and status 130 after Ctrl-C, 143 after a termination, 0
         where only another process was asked.
         """
         engine.leave()  # together: the launcher ends all once one has ended
@@ -113,8 +111,8 @@ def take_update(
 
 
 class Step(NamedTuple):
-    """An update that was taken, counted from 1: its rows of the data; its losses, learning rate and
-    gradient norm; whether a checkpoint is due.
+    """An update that was taken, counted from 1, on these rows of the data, and whether to `save` a
+    checkpoint.
     """
 
     update: int
@@ -126,9 +124,9 @@ class Step(NamedTuple):
 class Trainer:
     """A training of `updates` updates in this process, from checkpoint `state` if there is one.
 
-    `what`: `<stage> <name>`, for the screen; `warmup`: a share of the updates; `row_tokens`: the
-    most tokens of a row; `compiled_tokens`: those of all rows of one length, for `speed_up`. A
-    micro-batch has GPT1_MICRO_BATCH rows, else those of the checkpoint, else what fits.
+    `what`, `<stage> <name>`, is for the screen; `warmup` is a share of the updates; `row_tokens`
+    are the most tokens of a row, `compiled_tokens` those of all rows of one length. A micro-batch
+    has GPT1_MICRO_BATCH rows, else those of the checkpoint, else what fits.
     """
 
     def __init__(
@@ -171,8 +169,8 @@ class Trainer:
         self.progress = ProgressBar(what, updates, self.first, self.main)
 
     def halve(self, update: int) -> None:
-        """Halve the rows of a micro-batch, and drop the gradients of an update that found too
-        little memory.
+        """Halve the micro-batch after an update that found too little memory, and drop its
+        gradients.
         """
         self.engine.optimizer.zero_grad()
         self.micro_batch = -(-self.micro_batch // 2)
@@ -208,9 +206,7 @@ class Trainer:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Note Ctrl-C and termination in `stop` instead of ending the process; at the end close
-        progress bar and engine.
-        """
+        """Note Ctrl-C and termination in `stop`; at the end close progress bar and engine."""
 
         def ask(number: int, _frame: object) -> None:
             self.stop.signal = number
@@ -229,10 +225,10 @@ class Trainer:
 def training_steps(
     training: Trainer, batches: Iterable[Integers], due: Callable[[], bool] = bool
 ) -> Iterator[Step]:
-    """Take an update on each global batch of rows. `due`: whether this process wants a checkpoint
-    after the next one.
+    """Take an update on each global batch of rows. `due` says whether this process wants a
+    checkpoint.
 
-    Raises Interrupted where the run is to end, UserError at the first loss that is not finite,
+    Raises Interrupted where the run is to end, UserError at a loss that is not finite,
     torch.OutOfMemoryError where rows cannot be halved.
     """
     engine, recipe = training.engine, training.recipe
@@ -269,7 +265,7 @@ def training_steps(
 
 
 def check_finite(values: Mapping[str, float], place: str) -> None:
-    """Raise UserError, naming the place, where a value is not a finite number."""
+    """Raise UserError, naming the place, where a value is not finite."""
     strange = [f"{name} is {value}" for name, value in values.items() if not math.isfinite(value)]
     if strange:
         raise UserError(

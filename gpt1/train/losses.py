@@ -35,17 +35,15 @@ OTHER_BLOCKS = SoftmaxBlocks(8192, 0, 1 << 40, 128)
 
 
 class LanguageModelLoss(NamedTuple):
-    """The mean of equation 1 over sequences, to minimise, and the loss of each sequence [n], in
-    nats a token.
-    """
+    """Equation 1, to minimise, as its mean over sequences and by sequence [n], in nats a token."""
 
     mean: Tensor
     losses_n: Tensor
 
 
 class Targets(NamedTuple):
-    """The places [m] of the targets among the n · t of a batch, and the weight of each of the n ·
-    t: 1 / (n · its sequence's number of targets), 0 for padding.
+    """The places [m] of the targets among the n · t, and the weight of each of the n · t: 1 / (n ·
+    its sequence's number of targets), 0 for padding.
     """
 
     places_m: Tensor
@@ -53,9 +51,7 @@ class Targets(NamedTuple):
 
 
 def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
-    """Return the targets of right-padded sequences with so many targets each. Lengths are on the
-    host.
-    """
+    """Return the targets of right-padded sequences with so many each. Lengths are on the host."""
     places_m = real_places(lengths_n, t, device).places_m
     weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / len(lengths_n)
     return Targets(places_m, to_device(weights_nt, device))
@@ -64,8 +60,8 @@ def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
 def language_model(
     hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real: Targets | None = None
 ) -> LanguageModelLoss:
-    """Equation 1: the mean negative log-likelihood of each sequence's `real` targets (None: all).
-    The softmax is tied to the embeddings.
+    """Compute equation 1: the mean negative log-likelihood of each sequence's `real` targets (None:
+    all). The softmax is tied to the embeddings.
     """
     (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
@@ -86,7 +82,7 @@ def language_model(
 
 
 def classification(logits_bo: Tensor, labels_b: Tensor) -> Tensor:
-    """Equation 4: the negative log-likelihood [b] of each example's class."""
+    """Compute equation 4: the negative log-likelihood [b] of each example's class."""
     return F.cross_entropy(logits_bo.float(), labels_b, reduction="none")
 
 
@@ -104,9 +100,7 @@ def soft_classification(logits_bo: Tensor, distribution_bo: Tensor) -> Tensor:
 
 
 def finetune(task_losses_b: Tensor, lm_loss: Tensor, lambda_lm: float) -> Tensor:
-    """Equation 5: mean task loss over examples + lambda · mean language-model loss over
-    sequences.
-    """
+    """Compute equation 5: mean task loss + lambda · mean language-model loss."""
     return task_losses_b.mean() + lambda_lm * lm_loss
 
 
@@ -174,9 +168,8 @@ class _TiedSoftmax(torch.autograd.Function):
 def _softmax(
     logits_mv: Tensor, targets_m: Tensor, weights_m: Tensor, gradients: bool, elements: int
 ) -> Tensor:
-    """Return losses [m]; where `gradients` are wanted, replace each logit by its gradient: the
-    weighted probability, less the weight at the target. One exponential of each logit is enough:
-    their sum is one over the greatest probability.
+    """Return losses [m]. With `gradients`, replace each logit by its own: the weighted probability,
+    less the weight at the target.
     """
     rows, losses = max(1, elements // logits_mv.shape[1]), []
     parts = (

@@ -15,7 +15,7 @@ from gpt1.train.speed import in_precision
 
 
 class Pretraining(nn.Module):
-    """Next-token prediction over windows of the corpus, with a softmax over the vocabulary."""
+    """Predicts the next token in windows of the corpus, by a softmax over the vocabulary."""
 
     def __init__(self, decoder: Network, precision: str) -> None:
         super().__init__()
@@ -39,8 +39,8 @@ class Parts(NamedTuple):
 
 
 class Finetuning(nn.Module):
-    """A task and the auxiliary language model, whose softmax runs over all rows, as the authors'
-    does.
+    """Learns a task and the auxiliary language model, whose softmax runs over all rows, as the
+    authors' does.
     """
 
     def __init__(

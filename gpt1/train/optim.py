@@ -1,5 +1,5 @@
 """The authors' optimizer: Adam with decoupled decay, clipping by the global norm (paper, section
-4.1, and their code).
+4.1).
 """
 
 import inspect
@@ -28,8 +28,8 @@ class Rates(NamedTuple):
 
 def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rates:
     """Return the settings with which AdamW's step at `update` (from 1) is the authors': they add
-    epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate. `warmup`:
-    a share of `updates`.
+    epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate. `warmup`
+    is a share of `updates`.
     """
     # torch: m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps). The authors: m * sqrt(1 - b2^t) / (1
     # - b1^t) / (sqrt(v) + eps). They are equal where torch's eps is theirs over sqrt(1 - b2^t).
@@ -42,9 +42,7 @@ def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rat
 
 
 class AdamW(torch.optim.AdamW):
-    """torch's AdamW without the wrappers that import torch's compiler, which takes a second in each
-    stage.
-    """
+    """torch's AdamW without the wrappers that import torch's compiler, which takes a second."""
 
     step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
     zero_grad = inspect.unwrap(torch.optim.AdamW.zero_grad)
@@ -52,9 +50,7 @@ class AdamW(torch.optim.AdamW):
 
 
 def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
-    """Return fused AdamW over a model's parameters. The first group, of rank above 1, decays;
-    biases and gains do not.
-    """
+    """Return fused AdamW. Its first group decays; the second, biases and gains, does not."""
     # Rank above 1 tells matrices and embeddings from biases and gains, as in the authors' code.
     parameters = list(model.parameters())
     groups = [

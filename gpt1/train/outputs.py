@@ -16,7 +16,7 @@ QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
 
 
 def refuse_full_disk(folder: Path, network: nn.Module, copies: int) -> None:
-    """Raise UserError where the folder's disk has no room for so many copies of a network."""
+    """Raise UserError where the disk has no room for so many copies of a network."""
     needed = copies * sum(weight.nbytes for weight in network.parameters())
     if (free := shutil.disk_usage(folder).free) < needed:
         raise UserError(
@@ -26,8 +26,8 @@ def refuse_full_disk(folder: Path, network: nn.Module, copies: int) -> None:
 
 
 class Curve:
-    """Appends JSON objects to a file, a line each, after its first `lines` lines. Without a path it
-    only counts. Raises UserError where fewer lines are there.
+    """Appends JSON objects to a file after its first `lines` lines; without a path it only counts.
+    Raises UserError where fewer lines are there.
     """
 
     def __init__(self, path: Path | None, lines: int) -> None:
@@ -54,9 +54,7 @@ class Curve:
 
 
 class ProgressBar:
-    """A bar with loss, speed and time left on a terminal, else a line every ten seconds. `what`:
-    `<stage> <name>`.
-    """
+    """Shows loss, speed and time left: a bar on a terminal, else a line every ten seconds."""
 
     def __init__(self, what: str, updates: int, done: int, show: bool) -> None:
         self.what, self.updates, self.show = what, updates, show
@@ -93,7 +91,7 @@ class ProgressBar:
         return time.monotonic() - self.started
 
     def tokens_per_second(self) -> float:
-        """Return the training tokens a second since the start, evaluations included."""
+        """Return the training tokens a second, evaluations included."""
         return self.tokens / max(self.seconds(), 1e-9)
 
     def close(self) -> None:

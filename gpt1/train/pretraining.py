@@ -44,8 +44,8 @@ LARGEST_NATS = math.log(sys.float_info.max)
 
 
 class Corpus(NamedTuple):
-    """What pre-training reads: the starts [batch] of an update's windows; the windows [b, context +
-    1] at such starts; the held-out windows; held-out words a token.
+    """What pre-training reads: the starts [batch] of an update's windows, the windows [b, context +
+    1] at such starts, the held-out windows and their words a token.
     """
 
     starts: Callable[[int], Integers]
@@ -56,8 +56,8 @@ class Corpus(NamedTuple):
 
 @dataclass(frozen=True)
 class PretrainingRun:
-    """A network to train from one seed in `folder`, which holds curve.jsonl, snapshots/ and
-    checkpoints. `code`: the digest that checkpoints are compared with.
+    """A network to train from one seed in `folder`, which holds curve, snapshots and checkpoints.
+    Checkpoints are compared with the digest `code`.
     """
 
     network: Network
@@ -82,7 +82,7 @@ class Pretrained(NamedTuple):
 def heldout_values(
     engine: Engine, corpus: Corpus, micro_batch: int, stop: Stop
 ) -> dict[str, float]:
-    """Return the loss in nats a token over the held-out windows, and the perplexity of a token and
+    """Return the loss over the held-out windows in nats a token, and the perplexity of a token and
     of a word. Raises Interrupted where the run is to end.
     """
     windows, together = corpus.heldout_windows, micro_batch * engine.processes
@@ -109,9 +109,8 @@ def perplexity(nats: float) -> float:
 def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     """Train from the newest checkpoint in the run's folder, if there is one.
 
-    Checkpoints are saved before evaluating, so a resumed run evaluates again. A signal saves a
-    checkpoint and ends the process. Raises UserError where a loss is not finite, where
-    other code made the checkpoint, where there is no room for curve or snapshots.
+    A signal saves a checkpoint and ends the process. Raises UserError where a loss is not finite,
+    other code made the checkpoint, or there is no room on the disk.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     kind = run.description.kind
@@ -226,8 +225,8 @@ def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corp
 
 def number_of_updates(params: Params, shards: Shards) -> int:
     """Return pretrain.updates, or as many as make pretrain.epochs passes over the training tokens.
-    Raises UserError where that is none or less than the warm-up, or where every book is shorter
-    than the context.
+    Raises UserError where that is none, less than the warm-up, or every book is shorter than the
+    context.
     """
     context, recipe, tokens = params.model.context, params.pretrain, shards.tokens("train")
     for split in SPLITS:
@@ -287,9 +286,7 @@ def make_run(
 def summary_of(
     shards: Shards, description: Description, network: Network | None, **values: Any
 ) -> dict[str, Any]:
-    """Return the contents of summary.json: of the corpus, the network if there is one, and the
-    run.
-    """
+    """Return the contents of summary.json."""
     summary = {
         "network": description.kind,
         "train_tokens": shards.tokens("train"),
@@ -303,9 +300,7 @@ def summary_of(
 
 
 def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
-    """Keep a finished seed (weights, summary, snapshots, curve) until the stage ends, and remove
-    its checkpoints.
-    """
+    """Keep a finished seed until the stage ends, and remove its checkpoints."""
     summary = summary_of(
         shards,
         run.description,
@@ -335,8 +330,8 @@ def take_over(
     description: Description,
     machine: Machine,
 ) -> None:
-    """Write the outputs of a seed from imported weights: no update, no curve, no snapshots; no
-    perplexity where no books are held out.
+    """Write a seed's outputs from imported weights: no update, curve or snapshot, and no perplexity
+    where no books are held out.
 
     Raises UserError where the weights do not fit, or the held-out loss is not finite.
     """

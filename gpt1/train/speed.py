@@ -1,5 +1,5 @@
-"""What makes a network fast on a machine: arithmetic of a precision (weights, sums and softmax stay
-float32), compiled blocks, fused attention, rows at once.
+"""What makes training fast on a machine: arithmetic (weights, sums and softmax stay float32),
+compiled blocks, fused attention, rows at once.
 """
 
 import os
@@ -27,9 +27,7 @@ def speed_up(
     network: Network, recipe: Optimization, machine: Machine, tokens: int
 ) -> dict[str, str]:
     """Prepare a network to train on so many tokens in batches of one shape (0: of many shapes, not
-    compiled).
-
-    Returns the choice of arithmetic, compiled and attention. GPT1_COMPILE overrides it.
+    compiled), and return the choices. GPT1_COMPILE overrides one.
     """
     products = arithmetic(torch.device(machine.device), recipe.precision)
     compiled = fused = False
@@ -49,7 +47,7 @@ def token_bytes(network: Network) -> int:
     bf16 with dropout.
 
     By torch's saved_tensors_hooks on a CPU 1.31 MB at the paper's sizes, .94 of them attention
-    written out. Fused kernels keep less, but no GPU has shown how much.
+    written out; fused kernels keep less.
     """
     if isinstance(network, Lstm):
         return LSTM_BYTES * network.recurrent.hidden_size
@@ -60,9 +58,7 @@ def token_bytes(network: Network) -> int:
 
 
 def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: float) -> int:
-    """Return `rows` of so many tokens, halved until a training step of them fits a GPU's total
-    memory.
-    """
+    """Return `rows` of so many tokens, halved until a training step fits a GPU's memory."""
     size = sum(part.numel() for part in network.parameters())
     logits = OTHER_BLOCKS.rows * len(network.tokens)
     room = USABLE * memory_bytes - TRAINED_BYTES * size - LOGIT_BYTES * logits
@@ -72,7 +68,7 @@ def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: fl
 
 
 def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: int) -> bool:
-    """Return whether compiling a decoder's blocks pays for so many tokens in this arithmetic."""
+    """Return whether compiling a decoder's blocks pays for so many tokens."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if not tokens or not compiler:
         return False
