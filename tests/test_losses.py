@@ -77,7 +77,7 @@ def test_soft_labels():
 def test_soft_classification_of_a_whole_score_is_classification():
     logits = torch.randn(6, 6)
     torch.testing.assert_close(
-        losses.soft_classification(logits, losses.score_distribution(torch.arange(6.0), 6)),
+        losses.classification(logits, losses.score_distribution(torch.arange(6.0), 6)),
         losses.classification(logits, torch.arange(6)),
     )
 

@@ -31,7 +31,7 @@ def saved_checkpoints(folder, updates=(1, 2, 3)):
 
 def test_a_checkpoint_is_due_after_so_many_minutes(tmp_path):
     engine = Engine(torch.nn.Linear(1, 1), made_recipe())
-    saver = Saver(engine, tmp_path, "code", {}, 10, 0)
+    saver = Saver(engine, tmp_path, "code", 10, 0)
     assert not saver.due()
     saver.saved_at -= 600
     assert saver.due()

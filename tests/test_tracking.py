@@ -59,9 +59,6 @@ def write_results(points=3):
     heldout = f'{{"update": {10 * points}, "heldout_loss": 4.318, "heldout_perplexity": 75.061}}'
     curve.write_text(f"{curve.read_text()}{heldout}")
     made_results.simple("rte", 90, 100, seeds=(0, 1))
-    manifest = {"origin": "https://books.example/all", "files": {}}
-    for source in ("corpus/books", "tasks/rte"):
-        made_results.write_json(Path("data/acquire", source, "manifest.json"), manifest)
     Path("data/report/table2").mkdir(parents=True)
     Path("data/report/table2/table2.md").write_text(
         "### Table 2\n\n| RTE |\n| --- |\n| 90.0 |\n\n- Words.\n"
@@ -174,17 +171,10 @@ def test_a_run_is_known_by_its_recipe_and_inputs_and_an_outdated_one_is_tagged(f
     assert not Store(other).runs
 
 
-def test_data_are_listed_and_the_page_is_named(fresh, capsys):
+def test_the_experiment_says_what_it_is_and_the_page_is_named(fresh, capsys):
     shutil.copy(fresh, "mlflow.db")
     write_results()
     sync(read_params())
-    data = runs()[PRETRAINED].inputs.dataset_inputs
-    assert [(one.dataset.name, one.tags[0].value) for one in data] == [
-        ("books train", "train"),
-        ("books heldout", "heldout"),
-    ]
-    assert json.loads(data[0].dataset.source) == {"uri": "https://books.example/all"}
-    assert json.loads(data[0].dataset.profile)["tokens"] == 15_100_000
     assert "A run for each" in experiment().tags["mlflow.note.content"]
     with announced("mlflow") as announce:
         announce("http://127.0.0.1:5317")

@@ -1,4 +1,4 @@
-"""A fork server that imports this is killed with all its forks when its parent ends. Linux only."""
+"""The end of its parent kills a fork server that imports this, with all its forks. Linux only."""
 
 import os
 import signal

@@ -31,14 +31,12 @@ def printable(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Make text from a file `printable` line by line, with tabs as blanks."""
+    """Make text from a file `printable` line by line."""
     return "\n".join(map(printable, text.expandtabs().split("\n")))
 
 
 def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
-    """Return `; did you mean cola?` for a name that resembles or abbreviates a known one (lr for
-    learning_rate), else "".
-    """
+    """Return `; did you mean cola?` for a name that resembles or abbreviates a known one."""
     import difflib
 
     short = re.compile(".*".join(map(re.escape, name)))
@@ -55,22 +53,18 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 
 class UserError(Exception):
-    """A mistake that the user can correct: what was expected, what was found, what to do. One
-    printable line.
-    """
+    """A mistake that the user can correct: what was expected, what was found, what to do."""
 
     def __str__(self) -> str:
         return printable(" ".join(super().__str__().split()))
 
 
 class TemporaryError(UserError):
-    """A fault of a network, or of a disk behind one, that the next try may not meet."""
+    """A fault of network or disk that the next try may not meet."""
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage's main. Errors that a person can mend, and Ctrl-C, end the process with one line
-    and a status.
-    """
+    """End a stage with one line and a status where a person can mend the error."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout = sys.stdout or io.StringIO()  # it was closed

@@ -22,8 +22,8 @@ def stage_folder(stage: str, *parts: str) -> Path:
 
 
 def refuse_links() -> None:
-    """Raise UserError where a folder of outputs is a link out of the checkout, which DVC would
-    refuse at the end.
+    """Raise UserError where a folder of outputs is a link out of the checkout, which DVC
+    refuses.
     """
     for folder in (DATA, *DATA.glob("*"), *DATA.glob("*/*")):
         if folder.is_symlink() and not folder.is_file():  # a file may lie in DVC's cache
@@ -46,9 +46,7 @@ def sync_file(path: Path) -> None:
 
 
 def link_or_copy(source: str, target: str) -> str:
-    """Give a file a second name, or copy it where the file system cannot; shutil.copytree takes
-    this.
-    """
+    """Give a file a second name, or copy it where the file system cannot."""
     try:
         Path(target).hardlink_to(source)
     except OSError:
@@ -58,10 +56,8 @@ def link_or_copy(source: str, target: str) -> str:
 
 @contextmanager
 def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
-    """Open a temporary file beside `path`, which replaces it when the block ends without error.
-
-    apart: two processes may write `path` at once (Ray may repeat a task), so each has a temporary
-    file of its own; else the next process takes over a killed one's.
+    """Open a temporary file, which replaces `path` when the block ends without error. It has a name
+    of its own where two processes may write `path` at once (`apart`).
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex if apart else 'partial'}")
@@ -120,7 +116,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
-    """Read JSON of a type from a file that may be a stranger's. Raises UserError."""
+    """Read JSON of a type from a stranger's file. Raises UserError."""
     try:
         value = read_json(path)
         if not isinstance(value, kind):
@@ -131,7 +127,7 @@ def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON. Raises ValueError for other text, or too deep nesting."""
+    """Parse JSON. Raises ValueError."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -139,8 +135,8 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Read arrays by name from numpy's savez, running no code. Raises OSError, KeyError for a
-    missing name, ValueError for damage.
+    """Read arrays of numpy's savez, running no code. Raises OSError, KeyError for a missing name,
+    ValueError for damage.
     """
     import numpy as np
 
@@ -165,9 +161,7 @@ def fingerprint(value: Any) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether systems and editors keep a file for themselves: .ipynb_checkpoints/a,
-    .Trash-1000/a, __MACOSX/a, ._a.txt, ~$a.txt.
-    """
+    """Return whether a system or an editor keeps a file for itself."""
     return any(
         component.startswith((".", "~$")) or component == "__MACOSX"
         for component in PurePath(name).parts
@@ -175,7 +169,7 @@ def is_hidden(name: str) -> bool:
 
 
 def looks(paths: Iterable[Path]) -> str:
-    """Return a fingerprint of size and modification time of all files under `paths`."""
+    """Return a fingerprint of all files' sizes and modification times."""
     facts = []
     for path in paths:
         for file in [path, *sorted(path.rglob("*"))]:

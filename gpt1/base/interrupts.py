@@ -20,7 +20,7 @@ def end_with_parent(number: int = signal.SIGTERM) -> None:
 @contextmanager
 def interrupts_held() -> Iterator[list[int]]:
     """Delay a Ctrl-C until the block ends; until then the list holds it. Raises KeyboardInterrupt.
-    Does nothing where SIGINT is ignored, and outside the main thread.
+    Does nothing where SIGINT is ignored.
     """
     signals: list[int] = []
     before = signal.getsignal(signal.SIGINT)

@@ -1,6 +1,4 @@
-"""Locks on files, and the addresses of this folder's servers, each in a file that its server
-locks.
-"""
+"""Locks on files; a server of this folder locks the file that holds its address."""
 
 import fcntl
 from collections.abc import Callable, Iterator
@@ -11,8 +9,8 @@ from typing import IO
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[IO[str]]:
-    """Give the file, open to read and append, locked for this process. Waits for another process,
-    or raises BlockingIOError.
+    """Give the file, locked for this process. Waits for another process, or raises
+    BlockingIOError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
@@ -39,7 +37,7 @@ def server_address(name: str) -> str:
 @contextmanager
 def announced(name: str) -> Iterator[Callable[[str], None]]:
     """Give a function that publishes an address until the block ends. Raises BlockingIOError where
-    this folder's server of that name runs.
+    that server runs.
     """
     with locked(server_file(name), wait=False) as file:
 

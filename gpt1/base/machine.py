@@ -1,6 +1,4 @@
-"""Where a program runs: processor, cores, GPUs, settings, commit. The processor changes results by
-rounding alone.
-"""
+"""Where a program runs: processor, cores, GPUs, settings, commit."""
 
 import os
 import platform
@@ -26,9 +24,7 @@ def machine() -> dict[str, str]:
 
 
 def checkout(folder: Path) -> dict[str, str]:
-    """Return a folder's git commit, and whether tracked files differ from it (params.yaml
-    apart).
-    """
+    """Return a folder's git commit, and whether tracked files but params.yaml differ from it."""
     git = ("git", "-C", str(folder))
     commit = output(*git, "rev-parse", "HEAD") or "unknown"
     status = output(*git, "status", "--porcelain", "--branch", "-uno", "--", ":!params.yaml")
@@ -37,9 +33,7 @@ def checkout(folder: Path) -> dict[str, str]:
 
 
 def output(*command: str) -> str:
-    """Return a command's output; empty where it is missing, fails or takes more than five
-    seconds.
-    """
+    """Return a command's output, "" where it fails or takes more than five seconds."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -52,9 +46,7 @@ CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def cores() -> int:
-    """Return how many cores this process may use, by binding or a container's quota ("150000
-    100000": microseconds a period).
-    """
+    """Return how many cores this process may use, by binding or a container's quota."""
     bound = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
@@ -64,8 +56,8 @@ def cores() -> int:
 
 
 def cpu_name() -> str:
-    """Return the processor's name and the widest of its instruction sets that torch uses, which
-    decides the bits of results.
+    """Return the processor's name and the widest instruction set that torch uses, which decides the
+    bits of results.
     """
     path = Path("/proc/cpuinfo")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -76,9 +68,7 @@ def cpu_name() -> str:
 
 
 def usable_gpus() -> int:
-    """Return how many GPUs torch can use; warn on stderr where there are GPUs and it can use
-    none.
-    """
+    """Return how many GPUs torch can use; warn where it can use none of those there."""
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -94,9 +84,7 @@ def usable_gpus() -> int:
 
 
 def visible_gpus() -> list[str]:
-    """Return GPUs by number from CUDA_VISIBLE_DEVICES, else from nvidia-smi; none with
-    GPT1_DEVICE=cpu.
-    """
+    """Return GPUs by number from CUDA_VISIBLE_DEVICES, else from nvidia-smi."""
     if setting("GPT1_DEVICE") == "cpu":
         return []
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:

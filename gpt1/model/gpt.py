@@ -1,5 +1,5 @@
-"""The decoder of the paper, section 4.1: post-norm Transformer blocks, learned positions, an output
-softmax tied to the embeddings.
+"""The decoder (paper, section 4.1): post-norm Transformer blocks, learned positions, a softmax tied
+to the embeddings.
 
 Shape letters: b sequences, t positions, m real tokens of all sequences, d width, h heads, v
 embedding rows, p positions of the context.
@@ -23,9 +23,7 @@ def dropped(x: Tensor, rate: float) -> Tensor:
 
 
 class Block(nn.Module):
-    """n = LN(x + attention(x)); LN(n + feed_forward(n)): normalisation comes after each residual
-    sum.
-    """
+    """n = LN(x + attention(x)); LN(n + feed_forward(n))."""
 
     def __init__(self, sizes: Model) -> None:
         super().__init__()
@@ -38,9 +36,7 @@ class Block(nn.Module):
         self.feed_forward_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
 
     def forward(self, x_md: Tensor, layouts: Sequence[Layout], dropout: float) -> Tensor:
-        """Return hidden states [m, d] from those of the block below. Each layout's sequences attend
-        to themselves.
-        """
+        """Return hidden states [m, d]. Each layout's sequences attend to themselves."""
         # One product for queries, keys and values: three times as wide is quicker than three.
         qkv_md = self.qkv(x_md)
         sizes = [layout.tokens() for layout in layouts]
@@ -61,9 +57,7 @@ class Block(nn.Module):
         return normed_md
 
     def _attention(self, qkv_md: Tensor, layout: Layout, dropout: float) -> Tensor:
-        """Return softmax(Q Kᵀ / √d) V of each head, [m, d]; by torch's fused kernel where the
-        layout has no mask.
-        """
+        """Return softmax(Q Kᵀ / √d) V of each head, [m, d]."""
         b, t, bias_tt = layout.b, layout.t, layout.bias_tt
         qkv_btd = layout.padded(qkv_md)
         # d becomes heads x their width; the heads move before the positions, so that one batched
@@ -84,15 +78,13 @@ class Block(nn.Module):
 
 
 class Embeddings(NamedTuple):
-    """The (dropped) embedding matrix of a forward pass: the authors' single matrix in two parts."""
+    """The authors' single embedding matrix, dropped, in two parts."""
 
     tokens_vd: Tensor
     positions_pd: Tensor
 
     def all_rows_vd(self) -> Tensor:
-        """Return token, special and position rows, which are all in the authors' softmax in
-        fine-tuning.
-        """
+        """Return all rows, over which the authors' softmax runs in fine-tuning."""
         return torch.cat([self.tokens_vd, self.positions_pd])
 
 
@@ -104,10 +96,8 @@ class Hidden(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """The Transformer language model with `rows` token embeddings.
-
-    Every matrix is drawn from `generator`: N(0, embedding_deviation) for embeddings, N(0,
-    weight_deviation) for the rest; biases are 0.
+    """The Transformer language model. `generator` draws embeddings from N(0, embedding_deviation),
+    other matrices from N(0, weight_deviation); biases are 0.
     """
 
     def __init__(self, sizes: Model, rows: int, generator: torch.Generator) -> None:
@@ -152,9 +142,9 @@ class Decoder(nn.Module):
                 module.reset_parameters()
 
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
-        """Return hidden states of token ids [b, t], t at most the context; a state sees its own and
-        earlier positions only. `dropout`: the rate of all dropouts but the classifier's. With
-        `real` tokens, states are 0 elsewhere.
+        """Return hidden states of token ids [b, t]; a state sees its own and earlier positions
+        only. `dropout` is the rate of all dropouts but the classifier's. With `real` tokens, other
+        states are 0.
         """
         embeddings = Embeddings(self.tokens, self.positions)
         if dropout:  # one mask over the whole matrix, as the authors' code has it
@@ -172,9 +162,7 @@ class Decoder(nn.Module):
         return Hidden(layout.padded(x_md), embeddings)
 
     def _bias(self, t: int) -> Tensor | None:
-        """Return what is added to the scores [t, t]: -inf for later positions. None with torch's
-        fused attention.
-        """
+        """Return what is added to the scores [t, t]; None with torch's fused attention."""
         if self.fused_attention:
             return None
         return torch.full((t, t), -math.inf, device=self.tokens.device).triu(1)

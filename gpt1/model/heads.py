@@ -1,5 +1,5 @@
-"""The classifiers on top of the decoder (paper, section 3.2 and Figure 1), which read the hidden
-state at the first extract symbol.
+"""The classifiers (paper, section 3.2 and Figure 1), which read the hidden state at the first
+extract symbol.
 """
 
 from typing import Literal, NamedTuple
@@ -16,15 +16,13 @@ Combine = Literal["single", "sum", "choose"]
 
 
 def first_extract(tokens_bt: Tensor, extract: int) -> Tensor:
-    """Return the position [b] of each sequence's first extract symbol, its end; every sequence must
-    have one.
-    """
+    """Return the position [b] of each sequence's first extract symbol, its end."""
     return (tokens_bt == extract).int().argmax(dim=1)
 
 
 class Head(nn.Module):
-    """Dropout, then one linear layer drawn from N(0, deviation) with bias 0. `choose` gives a logit
-    per sequence; the other two give `outputs` logits per example.
+    """Dropout, then a linear layer from N(0, deviation). `choose` gives a logit per sequence, the
+    others `outputs` per example.
     """
 
     def __init__(
@@ -43,9 +41,7 @@ class Head(nn.Module):
             self.linear.bias.zero_()
 
     def forward(self, states_bkd: Tensor, dropout: float = 0.0) -> Tensor:
-        """Return logits [b, outputs] from the extracted states of the k sequences of each example.
-        `dropout`: the classifier's own rate; all sequences of an example have one mask.
-        """
+        """Return logits [b, outputs] from the extracted states of each example's k sequences."""
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout:
             # One mask for all sequences of an example, so that its choices are compared on the same
@@ -54,17 +50,17 @@ class Head(nn.Module):
         return functions[self.combine](states_bkd)
 
     def classify(self, states_bkd: Tensor) -> Tensor:
-        """One sequence an example: classification and entailment."""
+        """Read the one sequence of an example: classification and entailment."""
         logits_bo: Tensor = self.linear(states_bkd[:, 0])
         return logits_bo
 
     def compare(self, states_bkd: Tensor) -> Tensor:
-        """Both orders of a pair: the two states are added, so the order does not count."""
+        """Add the states of both orders of a pair."""
         logits_bo: Tensor = self.linear(states_bkd.sum(dim=1))
         return logits_bo
 
     def choose(self, states_bkd: Tensor) -> Tensor:
-        """One sequence a choice: a logit each."""
+        """Give each choice a logit."""
         logits_bk: Tensor = self.linear(states_bkd).squeeze(2)
         return logits_bk
 
@@ -78,7 +74,7 @@ class Classified(NamedTuple):
 
 
 class Classifier(nn.Module):
-    """A network and a head on it. The last token row of the network is the extract symbol."""
+    """A head on a network whose last token row is the extract symbol."""
 
     def __init__(self, decoder: Network, head: Head) -> None:
         super().__init__()
@@ -87,9 +83,7 @@ class Classifier(nn.Module):
         self.extract = decoder.tokens.shape[0] - 1
 
     def padded_length(self, t: int) -> int:
-        """Return the length to which sequences of t tokens are padded, one of few: each new shape
-        costs time.
-        """
+        """Return one of few lengths for sequences of t tokens: each new shape costs time."""
         return t + min(-t % LENGTHS, self.decoder.context - t)
 
     def forward(
@@ -99,9 +93,8 @@ class Classifier(nn.Module):
         classifier_dropout: float = 0.0,
         real: Real | None = None,
     ) -> Classified:
-        """Return logits of examples of k sequences, token ids [b, k, t], right-padded with any id
-        but extract. `real`: the tokens of the b · k sequences, padded to `padded_length`, where
-        known.
+        """Return logits of token ids [b, k, t], right-padded with any id but extract. `real` are
+        the tokens, padded to `padded_length`, where known.
         """
         b, k, t = tokens_bkt.shape
         longer = self.padded_length(t)

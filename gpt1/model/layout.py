@@ -1,5 +1,5 @@
-"""Where the real tokens of a batch are: which padding is computed, and which sequences attend
-together. Shape letters as in gpt.py.
+"""Which padding of a batch is computed, and which sequences attend together. Shape letters are as
+in gpt.py.
 """
 
 import math
@@ -15,9 +15,7 @@ WORTH_A_GROUP = {"cpu": 1 << 14}
 
 
 class AttentionGroup(NamedTuple):
-    """Neighbouring sequences, `start` to before `end`, that attend separately, padded to t only.
-    Their real tokens are `first` to before `last`.
-    """
+    """Neighbouring sequences that attend separately, padded to t only."""
 
     start: int
     end: int
@@ -27,11 +25,8 @@ class AttentionGroup(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where the m computed tokens of b sequences of t positions are (None: everywhere). Other
-    padding takes part in attention only.
-
-    `bias_tt` is added to the scores: -inf for what a position does not see, else 0. None: torch's
-    fused attention, causal.
+    """The m computed tokens of b sequences of t positions. Other padding takes part in attention
+    only.
     """
 
     b: int
@@ -61,16 +56,14 @@ class Layout(NamedTuple):
         return x_md if self.real_m is None else x_md.index_select(0, self.real_m)
 
     def padded(self, x_md: Tensor) -> Tensor:
-        """Put rows [m, d] into their places, zeros elsewhere, [b, t, d]."""
+        """Put rows [m, d] into their places of [b, t, d], zeros elsewhere."""
         if self.real_m is not None:
             x_md = x_md.new_zeros(self.b * self.t, x_md.shape[1]).index_copy(0, self.real_m, x_md)
         return x_md.view(self.b, self.t, -1)
 
 
 def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
-    """Cut a batch, sorted by length, where this saves more than `worth` attention scores of
-    padding.
-    """
+    """Cut a batch, sorted by length, where this saves more than `worth` attention scores."""
     groups, start, first, lengths = list[AttentionGroup](), 0, 0, lengths_n.tolist()
     while start < len(lengths):
         half, end = (start + len(lengths) + 1) // 2, len(lengths)
@@ -88,18 +81,15 @@ def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
 
 
 def few(m: int) -> int:
-    """Round m up by at most an eighth, to one of eight numbers between two powers of two: each new
-    shape costs oneDNN more than a small bfloat16 product.
+    """Round m up by at most an eighth: each new shape costs oneDNN more than a small bfloat16
+    product.
     """
     step = 1 << max(0, m.bit_length() - 4)
     return -(-m // step) * step
 
 
 class Real(NamedTuple):
-    """The tokens to compute of n right-padded sequences: their places [m] among the n · t, the
-    position [n] of each sequence's last token, and the groups that attend separately (none: all
-    together).
-    """
+    """The tokens to compute of n right-padded sequences."""
 
     places_m: Tensor
     last_n: Tensor
@@ -107,9 +97,8 @@ class Real(NamedTuple):
 
 
 def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
-    """Return the tokens to compute of right-padded sequences: all within their lengths, ascending,
-    then as much padding as makes m one of few numbers. It runs on the host, so it does not wait for
-    a GPU.
+    """Return the tokens to compute: all within their lengths, ascending, then as much padding as
+    makes m one of few numbers. It runs on the host, so it does not wait for a GPU.
     """
     real = (torch.arange(t) < lengths_n[:, None]).flatten()
     real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)

@@ -1,8 +1,7 @@
-"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place, same
-embeddings, softmax and heads.
+"""The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place.
 
 Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c + i * tanh(g). Shape
-letters as in gpt.py, and u LSTM units.
+letters are as in gpt.py, and u LSTM units.
 """
 
 import torch
@@ -17,10 +16,8 @@ FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Joz
 
 
 class Lstm(nn.Module):
-    """The LSTM language model with `rows` token embeddings and no positions.
-
-    Drawn as the decoder is: N(0, embedding_deviation) for embeddings, N(0, weight_deviation) for
-    other matrices, biases 0 (forget gate 1).
+    """The LSTM language model, without positions. It is drawn as the decoder is; the forget gate's
+    bias is 1.
     """
 
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
@@ -41,9 +38,8 @@ class Lstm(nn.Module):
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
-        """Return hidden states of token ids [b, t]; a state sees its own and earlier positions
-        only. Dropout acts on the embedding matrix and on the LSTM's outputs. `real` changes
-        nothing.
+        """Return hidden states of token ids [b, t]. Dropout acts on the embedding matrix and on the
+        LSTM's outputs; `real` changes nothing.
         """
         rows_vd = dropped(self.tokens, dropout)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, rows_vd))

@@ -1,4 +1,4 @@
-"""The networks by name: how to build one, and how many parameters it has."""
+"""The networks by name, and their numbers of parameters."""
 
 import torch
 
@@ -27,7 +27,7 @@ LSTM_COMPONENTS = {
 def describe(
     name: str, params: Params, vocabulary_size: int, vocabulary_fingerprint: str
 ) -> Description:
-    """Describe the weights of a network of this run's sizes over this vocabulary."""
+    """Describe the weights of a network of this run's sizes."""
     config = params.model.model_dump()
     if name != "transformer":
         config["lstm_units"] = _units(name, params)
@@ -35,19 +35,18 @@ def describe(
 
 
 def make_network(name: str, params: Params, rows: int, generator: torch.Generator) -> Network:
-    """Build a network of this run's sizes with `rows` token embeddings and random weights."""
+    """Build a network of this run's sizes with `rows` token embeddings."""
     if name == "transformer":
         return Decoder(params.model, rows, generator)
     return Lstm(params.model, _units(name, params), rows, generator)
 
 
 def _units(name: str, params: Params) -> int:
-    """Return the units of `lstm` or `lstm_equal`, from their section of params.yaml."""
     return int(getattr(params, name).units)
 
 
 def parameters_by_component(network: Network) -> dict[str, int]:
-    """Count the parameters of each component; `total` is their sum."""
+    """Count the parameters of each component, and of all as `total`."""
     parts: dict[str, int] = {}
     for name, parameter in network.named_parameters():
         # blocks.3.qkv.weight is of qkv, tokens of tokens.

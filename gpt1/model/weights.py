@@ -1,5 +1,5 @@
-"""Weights as safetensors files that describe themselves, and their transfer into a model for
-fine-tuning (paper, sections 4.1 and 5).
+"""Weights as safetensors files that describe themselves, and their transfer into fine-tuning
+(paper, sections 4.1 and 5).
 """
 
 import json
@@ -32,7 +32,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Description:
-    """What a weights file holds: the kind of network, its sizes, and its vocabulary."""
+    """The kind of network, its sizes, and its vocabulary."""
 
     kind: str
     config: dict[str, Any]
@@ -41,9 +41,7 @@ class Description:
 
 
 def read_tensors(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Read metadata and tensors of a safetensors file. Raises UserError where it is missing or
-    damaged.
-    """
+    """Read metadata and tensors of a safetensors file. Raises UserError."""
     if not path.is_file():
         raise UserError(f"{path} is not there; run the stage that writes it (dvc repro)")
     try:
@@ -62,7 +60,7 @@ def save_weights(path: Path, model: nn.Module, description: Description) -> None
 
 
 def save_state(path: Path, state: Mapping[str, Tensor], description: Description) -> None:
-    """Write the weights of a state_dict with their description. Equal weights give equal bytes."""
+    """Write a state_dict with its description. Equal weights give equal bytes."""
     # one entry, for safetensors writes several in a random order
     metadata = {"description": json.dumps(asdict(description), sort_keys=True)}
     # safetensors takes no views
@@ -75,9 +73,7 @@ def save_state(path: Path, state: Mapping[str, Tensor], description: Description
 
 
 def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
-    """Read description and tensors of a weights file. Raises UserError where it is damaged or has
-    no description.
-    """
+    """Read description and tensors of a weights file. Raises UserError where either is damaged."""
     # Metadata is text from a file: nothing in it is trusted until its types are seen.
     metadata, tensors = read_tensors(path)
     try:
@@ -98,8 +94,8 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
 
 
 def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> None:
-    """Raise UserError where a file states sizes of a larger Transformer than it holds: those would
-    fill the memory.
+    """Raise UserError where a file states larger sizes than it holds, which would fill the
+    memory.
     """
     inner = 4 * sizes.width + 2 * sizes.feed_forward
     least = sizes.width * (sizes.context + sizes.layers * inner)
@@ -136,19 +132,16 @@ def check_description(found: Description, expected: Description, path: Path) -> 
 
 
 def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
-    """Fill a model with weights of the same description. Raises UserError where they differ or are
-    incomplete.
-    """
+    """Fill a model with weights of the same description. Raises UserError where they do not fit."""
     found, tensors = read_weights(path)
     check_description(found, expected, path)
     _copy(tensors, dict(model.state_dict()), sorted(model.state_dict()), path)
 
 
 def transfer_weights(path: Path, expected: Description, network: Network, layers: Transfer) -> None:
-    """Copy pre-trained weights into a network for fine-tuning; the rest keeps its random values.
-
-    `all`: everything; a number k: embeddings (tokens and positions) and the first k blocks; `none`:
-    nothing. The special symbols' rows stay random. Raises UserError where the weights do not fit.
+    """Copy pre-trained weights into a network; the rest, with the special symbols' rows, stays
+    random. A number k of layers means embeddings (tokens and positions) and the first k blocks.
+    Raises UserError where they do not fit.
     """
     if layers == "none":
         return

@@ -1,5 +1,5 @@
-"""Decide whether two runs of one recipe on the same data agree, by how far seeds lie apart.
-docs/results.md states the rule and how often it errs.
+"""This module decides whether two runs of one recipe on the same data agree; docs/results.md states
+the rule.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ PERPLEXITY_RATIO = 1.02
 
 
 class Agreement(NamedTuple):
-    """A comparison of two runs: one sentence, whether they agree (None: not comparable), and a
-    table by KEYS: means over seeds, `here` and `there`; `spread`, the deviation over seeds there
-    (with one seed there: here); `allowed`, the largest difference that counts as agreement.
+    """Whether two runs agree (None: not comparable), in one sentence, and their mean scores by
+    KEYS, `here` and `there`. `spread` is the deviation over seeds there (with one seed there:
+    here), `allowed` the largest difference that counts as agreement.
     """
 
     sentence: str
@@ -38,9 +38,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(other: Path, title: str) -> Agreement:
-    """Compare the run of the current folder with another. Raises UserError where one has no
-    report.
-    """
+    """Compare this folder's run with another. Raises UserError where one has no report."""
     scores = side_by_side(other)
     both = scores.dropna(subset=["here", "there"])
     fingerprinted = both.query("rows_here != '' and rows_there != '' and task.notna()")
@@ -75,15 +73,15 @@ def agreement(other: Path, title: str) -> Agreement:
 
 
 def agreement_with_shipped() -> str:
-    """Say whether this folder's run agrees with the shipped run of its recipe and data. "" where
-    none ships.
+    """Say whether this run agrees with the shipped one of its recipe and data. "" where none
+    ships.
     """
     found = (agreement(find_run(name), name) for name in shipped() if not Path(RUN).is_file())
     return next((each.sentence for each in found if each.agree is not None), "")
 
 
 def side_by_side(other: Path) -> pd.DataFrame:
-    """Join the scores of both runs by KEYS, with each system's mean of the columns of Table 5 that
+    """Join the scores of both runs by KEYS. Each system's mean is over the columns of Table 5 that
     both have.
     """
     sides, runs = [], list[pd.DataFrame]()
@@ -113,9 +111,7 @@ def side_by_side(other: Path) -> pd.DataFrame:
 
 
 def different_parameters(other: Path) -> Iterator[str]:
-    """Yield the recipe's parameters whose values differ. A key that a task or ablation lacks has
-    its value in section `finetune`. Yields none where a run has no params.yaml.
-    """
+    """Yield the recipe's parameters that differ; none where a run has no params.yaml."""
     sides: list[dict[str, Any]] = [
         pd.json_normalize(read_yaml(path)).iloc[0].to_dict() if path.is_file() else {}
         for path in (Path("params.yaml"), other / "params.yaml")
@@ -134,9 +130,7 @@ def different_parameters(other: Path) -> Iterator[str]:
 
 
 def different_perplexity(other: Path) -> Iterator[str]:
-    """Yield a line where the held-out perplexities of the first Transformers of one seed differ too
-    much.
-    """
+    """Yield a line where the first Transformers, of one seed, differ too much in perplexity."""
     values, seeds = [], []
     for run in (Path(), other):
         path = run / stage_folder("report", "curves", "training.csv")
@@ -150,7 +144,7 @@ def different_perplexity(other: Path) -> Iterator[str]:
 
 
 def processor(run: Path) -> str:
-    """Return the processor that made a run, by its logs or by a packed run's own word."""
+    """Return the processor that made a run."""
     if (packed := run / RUN).is_file():
         return str(read_json(packed)["facts"]["Machine"]).partition(",")[0]
     logs = map(read_log, sorted((run / LOGS).rglob("*.run.json")))

@@ -19,7 +19,7 @@ BESIDE = ("no_pretraining", "majority", "tfidf")
 
 
 class Answer(NamedTuple):
-    """The first screen of a run. A field is empty where there is nothing to show."""
+    """The first screen of a run; fields without content are empty."""
 
     notice: str
     sentence: str
@@ -30,8 +30,8 @@ class Answer(NamedTuple):
 
 
 def answer(state: Freshness) -> Answer:
-    """Summarise those reports in the current folder that were made from the same inputs. Raises
-    UserError where one is damaged.
+    """Summarise the reports of this folder that were made from the same inputs. Raises UserError
+    where one is damaged.
     """
     paths = {path.parent.name: path for path in stage_folder("report").glob(f"table?/{SCORES}")}
     if (path := stage_folder("report", "claims", CLAIMS)).is_file():
@@ -98,7 +98,7 @@ def sentence(about: str, time: str, claims: pd.DataFrame | None) -> str:
 
 
 def legend(scores: pd.DataFrame) -> str:
-    """Say which scores compare with the paper's, and what the deviations are of."""
+    """Say what compares with the paper, and what the deviations are of."""
     full = scores[(scores["system"] == FULL) & (scores["metric"] != "mean")].dropna(subset="score")
     sentences = []
     if {*full["source"]} == {MADE_UP}:
@@ -109,9 +109,7 @@ def legend(scores: pd.DataFrame) -> str:
 
 
 def primary_table(claims: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per comparison of the three claims; without intervals where there is one
-    seed.
-    """
+    """Return one row per comparison of the three claims."""
     table = claims_table(claims[claims["primary"]]).drop(columns="tasks")
     if claims["low"].isna().all():
         table = table.drop(columns=["95 % interval", "p"])

@@ -75,11 +75,11 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
             "Of a release that is not recognised by its rows, so it may be another than the paper's: {}.",
         ),
         (
-            columns(real[real["task"] == "qqp"]) * (name == "table4"),
+            columns(real[real["task"] == "qqp"]) if name == "table4" else [],
             "QQP: F1 on dev compares with no F1 of the server, where fewer pairs are duplicates (dev 37 %, server 14 to 25 %); accuracy does, and stands in GLUE.",
         ),
         (
-            columns(scored[scored["task"] == "qqp"]) * (name == "table5"),
+            columns(scored[scored["task"] == "qqp"]) if name == "table5" else [],
             "QQP: ours is accuracy, the paper prints F1 (its full model's accuracy is 88.5), so averages compare with the paper's only roughly; differences of ours are not touched.",
         ),
         (
@@ -87,7 +87,7 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
             "GLUE: the mean over {}, in the paper's last row too; two metrics of a task averaged first, QQP by accuracy. Over all nine the paper's is 72.8.",
         ),
         (
-            common_titles(table_scores.dropna(subset="score")) * (name == "table5"),
+            common_titles(table_scores.dropna(subset="score")) if name == "table5" else [],
             "Avg: the mean over these columns: {}; in the paper's rows too; the claims are over the same. MNLI: matched and mismatched. mc, pc: Matthews, Pearson; F1; else accuracy.",
         ),
     )
@@ -95,7 +95,7 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
 
 
 def _near_majority(table_scores: pd.DataFrame) -> list[str]:
-    """Return the columns in which this run is no better than the majority class by any metric."""
+    """Return the columns in which no metric is above the majority class."""
     grouped = table_scores.groupby(["column", "metric", "system"], sort=False)[
         ["score", "error"]
     ].mean()

@@ -1,5 +1,5 @@
-"""Test what the paper says of its ablations (section 5, Table 5, Figure 2): three claims with a
-verdict, tested together, and five differences without one.
+"""Tests of what the paper says of its ablations (section 5, Table 5, Figure 2): three claims have a
+verdict, five differences have none.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,15 +11,13 @@ import numpy as np
 import pandas as pd
 
 from gpt1.results.intervals import LEVEL, deviation_of, holm, margin, p_value
-from gpt1.results.paper import TABLE5_METRICS, TABLE5_ROWS, ZERO_SHOT, paper_means
+from gpt1.results.paper import TABLE5_ROWS, paper_means
 from gpt1.results.scores import resampled_scores_of
 from gpt1.results.tables import FULL, ScoredColumn, averaged, columns_of, common_titles
 
-FIGURE2 = "figure2"
 START, END = "first snapshot", "last snapshot"
-ALL = tuple(TABLE5_METRICS)
+TABLE5, FIGURE2 = tuple(averaged()), columns_of("figure2")
 LARGER = ("QQP", "MNLI", "QNLI")  # over 100,000 rows to train on
-SMALLER = tuple(title for title in ALL if title not in LARGER)
 CONFIRMED, REFUTED, UNDECIDED = "confirmed", "refuted", "undecided"
 FIELDS = ["claim", "statement", "primary", "system", "other", "columns", "seeds", "ours", "theirs"]
 FIELDS += ["difference", "low", "high", "published", "p", "verdict"]
@@ -27,16 +25,13 @@ FIELDS += ["difference", "low", "high", "published", "p", "verdict"]
 
 @dataclass(frozen=True)
 class Claim:
-    """The claim that `system` scores higher than each of `others`, {system: statement}, on the mean
-    over columns.
-    """
+    """The claim that `system` scores higher than each of `others`, {system: statement}."""
 
     key: str
     system: str
     others: Mapping[str, str]
-    columns: tuple[str, ...] = ALL
+    columns: Sequence[ScoredColumn] = TABLE5
     primary: bool = False
-    table: str = "table5"
 
 
 LSTMS = {"lstm": "Better than the LSTM", "lstm_equal": "… and one of its size"}  # than both
@@ -44,18 +39,30 @@ CLAIMS = (
     Claim("pretraining_helps", FULL, {"no_pretraining": "Pre-training helps"}, primary=True),
     Claim("lstm_below", FULL, LSTMS, primary=True),
     Claim("layers_help", FULL, {"embeddings_only": "Layers beat embeddings"}, primary=True),
-    Claim("aux_lm_larger", FULL, {"no_aux_lm": "Auxiliary LM, larger sets"}, LARGER),
-    Claim("aux_lm_smaller", FULL, {"no_aux_lm": "Auxiliary LM, smaller sets"}, SMALLER),
+    Claim(
+        "aux_lm_larger",
+        FULL,
+        {"no_aux_lm": "Auxiliary LM, larger sets"},
+        [column for column in TABLE5 if column.title in LARGER],
+    ),
+    Claim(
+        "aux_lm_smaller",
+        FULL,
+        {"no_aux_lm": "Auxiliary LM, smaller sets"},
+        [column for column in TABLE5 if column.title not in LARGER],
+    ),
     Claim("embeddings_help", "embeddings_only", {"no_pretraining": "Embeddings beat nothing"}),
     Claim(
-        "more_layers", FULL, {"layers-0": "All layers, not none"}, ("MNLI-m", "RACE"), table=FIGURE2
+        "more_layers",
+        FULL,
+        {"layers-0": "All layers, not none"},
+        [column for column in FIGURE2 if column.parts and column.title in ("MNLI-m", "RACE")],
     ),
     Claim(
         "zero_shot",
         END,
         {START: "Zero-shot, end and start"},
-        tuple(ZERO_SHOT["title"]),
-        table=FIGURE2,
+        [column for column in FIGURE2 if not column.parts],  # zero-shot sets
     ),
 )
 
@@ -63,10 +70,9 @@ CLAIMS = (
 def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
     """Return one row per comparison, from the predictions of Table 5 and Figure 2.
 
-    `ours` and `theirs` are means over columns (of Table 5: over those that the paper's own systems
-    have), `low` and `high` the 95 % interval of their difference. `p` is adjusted by Holm over the
-    three claims; against two LSTMs the larger p counts. A verdict needs two pre-training seeds and
-    every system.
+    `ours` and `theirs` are means over the columns that the paper's own systems have, `low` and
+    `high` the 95 % interval of their difference. `p` is adjusted by Holm over the three claims;
+    against two LSTMs the larger p counts.
     """
     predictions = pd.concat([ablations, *_figure2(figure2)], ignore_index=True)
     predictions_by_task = dict(list(predictions.groupby(["system", "task"], sort=False)))
@@ -81,22 +87,21 @@ def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
         seeded["seed"] = seeded["seed"].fillna(seeded["pretraining_seed"])  # of a snapshot
         return seeded.set_index("seed")
 
-    tasks = {column.task: column.title for column in averaged()}
+    tasks = {column.task: column.title for column in TABLE5}
     common = common_titles(ablations.assign(column=ablations["task"].map(tasks)))
+    left_out = [column for column in TABLE5 if column.title not in common]
     rows = []
     for claim in CLAIMS:
-        ablated = claim.table == "table5"
-        columns = [column for column in _columns(claim) if column.title in common or not ablated]
+        columns = [column for column in claim.columns if column not in left_out]
         for other, statement in claim.others.items():
             comparison = difference(resampled, claim.system, other, columns)
-            titles = comparison["columns"].split(", ") if ablated and comparison["columns"] else []
             about = {
                 "claim": claim.key,
                 "statement": statement,
                 "primary": claim.primary,
                 "system": claim.system,
                 "other": other,
-                "published": _published(claim.system, other, titles),
+                "published": _published(claim.system, other, comparison["columns"]),
                 "verdict": "",
             }
             rows.append(about | comparison)
@@ -118,12 +123,12 @@ def difference(
     other: str,
     columns: Sequence[ScoredColumn],
 ) -> dict[str, Any]:
-    """Compute the mean over common columns and seeds of `system` minus `other`, with its 95 %
+    """Compute the mean of `system` minus `other` over common columns and seeds, with its 95 %
     interval.
 
-    `resampled` gives a system's scores in a column by fine-tuning seed: of all examples, then of
-    each resample. Fine-tuning seeds of one pre-training are averaged first. Returns `columns` alone
-    where nothing is common.
+    `resampled` gives a system's scores by fine-tuning seed: of all examples, then of each resample.
+    Seeds of one pre-training are averaged first. Where nothing is common, only `columns` is
+    returned.
     """
     both = {column: (resampled(system, column), resampled(other, column)) for column in columns}
     pairs = {column: pair for column, pair in both.items() if not (pair[0].empty or pair[1].empty)}
@@ -177,9 +182,7 @@ def _verdict(rows: pd.DataFrame, p: float, tasks: int) -> str:
 
 
 def _figure2(predictions: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield layer transfer with its whole model, then the Transformer's first and last snapshot as
-    two systems.
-    """
+    """Yield layer transfer with its whole model; the first and last snapshot are two systems."""
     zero_shot = predictions["update"].notna()
     tasks = predictions.loc[predictions["system"] == "layers-0", "task"].unique()
     yield predictions[~zero_shot & predictions["task"].isin(tasks)]
@@ -190,17 +193,9 @@ def _figure2(predictions: pd.DataFrame) -> Iterator[pd.DataFrame]:
         yield snapshots[updates == updates.max()].assign(system=END)
 
 
-def _columns(claim: Claim) -> list[ScoredColumn]:
-    columns = averaged() if claim.table == "table5" else columns_of(FIGURE2)
-    sets = claim.system == END  # zero-shot sets, whose columns have no parts
-    return [
-        column for column in columns if column.title in claim.columns and sets == (not column.parts)
-    ]
-
-
-def _published(system: str, other: str, titles: Sequence[str]) -> float:
-    """Return the paper's difference over columns of Table 5; NaN where it has none."""
+def _published(system: str, other: str, titles: str) -> float:
+    """Return the paper's difference over columns of Table 5, NaN for none."""
     if not titles or not {system, other} <= TABLE5_ROWS.keys():
         return np.nan
-    means = paper_means(titles)
+    means = paper_means(titles.split(", "))
     return float(means[TABLE5_ROWS[system]] - means[TABLE5_ROWS[other]])

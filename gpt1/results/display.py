@@ -59,7 +59,7 @@ def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return each network's relative performance by update and set, averaged over pre-trainings."""
+    """Return each network's relative performance by update and set."""
     relative_scores = relative(scores)
     title = relative_scores["system"].map(NETWORK_TITLES) + " " + relative_scores["column"]
     return named(
@@ -70,7 +70,7 @@ def zero_shot_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """Name a pivot's rows and columns for readers, without the names of its axes."""
+    """Name a pivot's rows and columns for readers."""
 
     def title(name: Any) -> Any:
         return NETWORK_TITLES.get(name, name.replace("_", " ")) if isinstance(name, str) else name
@@ -79,7 +79,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per comparison, in words. Differences are of the rounded numbers shown."""
+    """Return one row per comparison. Differences are of the rounded numbers shown."""
     rows = []
     for claim in claims.itertuples():
         ours, theirs = (round(float(mean), 1) for mean in (claim.ours, claim.theirs))
@@ -106,7 +106,7 @@ def number(value: float, form: str = ".1f") -> str:
 
 
 def as_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Format every cell: scores with one decimal, whole numbers whole."""
+    """Format every cell: scores with decimals, large numbers whole."""
 
     def cell(value: Any) -> str:
         if isinstance(value, str):
@@ -140,13 +140,13 @@ def latex(table: pd.DataFrame, caption: str) -> str:
 
 
 def html(table: pd.DataFrame) -> str:
-    """Format a table as HTML, every cell escaped; rows of this run stand out."""
+    """Format a table as HTML, with every cell escaped."""
     text = as_words(table).to_html(border=0).replace("<th>this run", '<th class="ours">this run')
     return f'<div class="scroll" tabindex="0">{text}</div>'
 
 
 def _terminal(tables: Titled, notes: list[str]) -> str:
-    """Format tables for WIDEST columns of a terminal; wide ones are split."""
+    """Split tables and notes to WIDEST columns."""
     parts = [
         f"{title}\n\n{as_words(table).to_string(line_width=WIDEST)}"
         for title, table in tables.items()

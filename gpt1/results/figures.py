@@ -1,5 +1,5 @@
-"""Table 5, Figure 2 and the curves of pre-training as pictures: colours that colour-blind people
-can tell apart, light axes, equal bytes for equal numbers.
+"""Table 5, Figure 2 and the curves as pictures, in colours that colour-blind people can tell apart;
+equal numbers give equal bytes.
 """
 
 import io
@@ -33,9 +33,7 @@ SYSTEMS = {FULL: BLUE, "no_aux_lm": GREEN, "lstm": VERMILION, "no_pretraining": 
 
 
 def plot_table5(scores: pd.DataFrame) -> "Figure":
-    """Plot a group of bars per column: this run's, with the deviation over seeds, above the
-    paper's.
-    """
+    """Plot a group of bars per column: this run's above the paper's."""
     keys = [(AVERAGE, "mean"), *((column.title, column.metric) for column in averaged())]
     grouped = pd.concat([scores, average(scores)]).groupby(["system", "column", "metric"])["score"]
     means, deviations = (
@@ -92,8 +90,8 @@ def plot_layers(scores: pd.DataFrame, layers: int) -> "Figure":
 
 
 def relative(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of zero-shot sets with their `relative` performance, 0 for random, 1 for
-    the state of the art before the paper (Figure 2, right), and its standard error as `band`.
+    """Return zero-shot scores with their `relative` performance, 0 for random, 1 for the state of
+    the art before the paper (Figure 2, right); `band` is its standard error.
     """
     zero_shot = scores[scores["update"].notna() & scores["score"].notna()].astype({"update": int})
     zero_shot = zero_shot.join(ZERO_SHOT, on="task")
@@ -104,7 +102,7 @@ def relative(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_zero_shot(scores: pd.DataFrame) -> "Figure":
-    """Plot Figure 2, right: relative performance over pre-training, the mean over its seeds."""
+    """Plot Figure 2, right: relative performance over pre-training."""
     figure, [axes] = panels(1, 1, (5.2, 3.2))
     for (network, name), curve in relative(scores).groupby(["system", "task"]):
         means, ours = curve.groupby("update")[["relative", "band"]].mean(), network == "transformer"
@@ -119,9 +117,7 @@ def plot_zero_shot(scores: pd.DataFrame) -> "Figure":
 
 
 def thinned(curves: pd.DataFrame) -> pd.DataFrame:
-    """Average the training loss of each network over neighbouring updates, evenly on a log
-    scale.
-    """
+    """Average each network's training loss over neighbouring updates, evenly on a log scale."""
     training = curves.dropna(subset="loss")
     bins = (POINTS_PER_E * np.log(training["update"].astype(float))).astype(int)
     grouped = training.groupby([training["network"], bins], sort=False)

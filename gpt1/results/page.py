@@ -1,4 +1,4 @@
-"""The page of a run: all of data/report as one HTML file that needs nothing beside it."""
+"""The page of a run: all of data/report as one HTML file."""
 
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ SAMPLES = stage_folder("generate", "samples.json")
 
 
 def write_page(path: Path = INDEX) -> dict[str, Any]:
-    """Write the page. Returns its path, its size and the missing reports. Raises UserError where a
-    result cannot be read.
+    """Write the page; return its path, size and missing reports. Raises UserError where a result
+    cannot be read.
     """
     try:
         contents = gathered()
@@ -42,7 +42,7 @@ def write_page(path: Path = INDEX) -> dict[str, Any]:
 
 
 def gathered() -> dict[str, Any]:
-    """Collect the contents of the page from the files of the current folder."""
+    """Collect the contents of the page."""
     facts, state = provenance.facts(), freshness()
     shown = answer(state)._asdict()
     for name in ("tasks", "claims"):
@@ -60,7 +60,6 @@ def gathered() -> dict[str, Any]:
 
 
 def _part(folder: Path) -> dict[str, Any]:
-    """Return a report's tables, notes and pictures; empty where it does not exist."""
     text = folder / f"{folder.name}.html"
     return {
         "tables": Markup(text.read_text(encoding="utf-8") if text.is_file() else ""),

@@ -1,4 +1,4 @@
-"""The answers of finished stages under data/, example by example, as one long table."""
+"""The answers of finished stages, example by example, as one long table."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -56,13 +56,12 @@ def predictions_of(params: Params, table: str) -> pd.DataFrame:
 
 
 def _typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Give all columns their types. Raises ValueError or TypeError where a value does not fit."""
     return frame.reindex(columns=COLUMNS).astype(TYPES)
 
 
 def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return the source of each of these tasks, "made up" or the release of its files, and a
-    fingerprint of its encoded labelled rows.
+    """Return the source of each task, "made up" or the release of its files, and a fingerprint of
+    its encoded labelled rows.
     """
     made_up = [name for name, source in params.sources.items() if is_made_up(source.folder)]
     sources = dict.fromkeys(made_up, (MADE_UP, ""))
@@ -79,8 +78,8 @@ def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, s
 
 
 def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path, str, bool]]:
-    """Yield the systems that answered a task: name, folder of their seeds, stage that made them,
-    and whether they start from one of our pre-trainings.
+    """Yield each system's name, folder of seeds, stage, and whether it starts from our
+    pre-training.
     """
     trained_here = params.pretrain.source == "train"
     folder = stage_folder("finetune", params.tasks[task].group, task)
@@ -130,7 +129,7 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
 
 
 def _rows(encoded: Path, split: str, about: dict[str, Any]) -> pd.DataFrame:
-    """Return a split's examples: label (NaN for none), cluster, subset."""
+    """Return a split's examples; without a label it is NaN."""
     names = list(about.get("subsets") or ())
     arrays = read_arrays(encoded / f"{split}.npz", ["labels", *(["subset"] if names else [])])
     labels = arrays["labels"].astype(np.float64)
@@ -149,7 +148,6 @@ def _seed(path: Path) -> int:
 
 
 def _zero_shot(params: Params, name: str) -> Iterator[pd.DataFrame]:
-    """Yield what each network's snapshots answer to a set."""
     for path in sorted(stage_folder("zero_shot").glob("*/seed-*/answers.npz")):
         network, seed = path.parents[1].name, _seed(path)
         if network not in params.networks.zero_shot or seed not in params.pretrain.seeds:

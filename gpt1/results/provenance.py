@@ -16,7 +16,7 @@ COMPOSED = "# Composed by: "
 
 
 def trainings() -> pd.DataFrame:
-    """Return start, seconds, machine and checkout of every training that has results and a log."""
+    """Return the log of every training that has results and a log."""
     facts = [read_training(*training).facts for training in finished_trainings(read_params())]
     logs = pd.DataFrame(facts, columns=["time", "seconds", "machine", "checkout"]).dropna()
     return logs.sort_values("time", ignore_index=True)
@@ -30,7 +30,7 @@ def busy_seconds(logs: pd.DataFrame) -> float:
 
 
 def facts() -> dict[str, str]:
-    """Return commit, time, machine and versions by name; a packed run brings its own."""
+    """Return commit, time, machine and versions; a packed run brings its own."""
     if Path(RUN).is_file():
         return {str(name): str(value) for name, value in read_json(Path(RUN))["facts"].items()}
     logs = trainings()

@@ -1,4 +1,4 @@
-"""What each report stage writes: long tables, plots, and its tables in every format."""
+"""What each report stage writes: long tables, plots, its tables in every format."""
 
 import math
 from pathlib import Path
@@ -31,8 +31,8 @@ FACTS = ["updates", "tokens", "heldout_perplexity", "heldout_word_perplexity"]
 
 
 def write_report(params: Params, name: str, folder: Path) -> str:
-    """Fill a report's folder and return its text for a terminal. Raises UserError where a result is
-    damaged or missing.
+    """Fill a report's folder and return its text. Raises UserError where a result is damaged or
+    missing.
     """
     if name == "claims":
         both = (stage_folder("report", report) for report in ("table5", "figure2"))
@@ -81,8 +81,8 @@ def write_report(params: Params, name: str, folder: Path) -> str:
 
 
 def means(scores: pd.DataFrame, name: str) -> pd.Series:
-    """Return the full model's mean over seeds of each column, by its first metric; of Table 5 each
-    of the paper's systems' mean.
+    """Return the full model's mean of each column by its first metric; of Table 5 the mean of each
+    of the paper's systems.
     """
     if name == "table5":
         of_paper = scores[scores["system"].isin(TABLE5_ROWS)]
@@ -98,7 +98,7 @@ def write_metrics(name: str, numbers: pd.Series) -> None:
 
 
 def about(params: Params) -> dict[str, str]:
-    """Describe the run in one line, which is stored with its numbers."""
+    """Describe the run in one line."""
     model, recipe = params.model, params.pretrain
     length = f"{recipe.updates:,} updates" if recipe.updates else f"{recipe.epochs:g} epochs"
     trained = f"pre-trained for {length} on {params.clean.corpus_name}"
@@ -110,9 +110,9 @@ def about(params: Params) -> dict[str, str]:
 
 
 def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return three tables about the first pre-training of every network: its curve (losses in nats
-    a token), its final numbers, its parameters by component; empty for imported weights. Raises
-    UserError where a file is damaged.
+    """Return three tables about each network's first pre-training: its curve (losses in nats a
+    token), final numbers, parameters by component; imported weights have none. Raises UserError
+    where a file is damaged.
     """
     curves, facts, parameters = [], [], []
     for network in NETWORK_TITLES if params.pretrain.source == "train" else ():

@@ -1,5 +1,5 @@
-"""Find a run (a checkout, a packed run, or one that ships with gpt1), read its tables, and find out
-which are out of date, by dvc.lock.
+"""Runs (a checkout, a packed run, or one that ships with gpt1), their tables, and which are out of
+date by dvc.lock.
 """
 
 import warnings
@@ -23,28 +23,26 @@ PREDICTION_KEY = ["task", "system", "update", "pretraining_seed", "seed", "split
 
 def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     """Return every score and every prediction of a run as two pandas tables, `scores, predictions`.
-    The run is the folder of a checkout, a packed run, or one that ships with gpt1:
-    "reference/town".
+    The run is a checkout, a packed run, or one that ships with gpt1: "reference/town".
 
     `scores` has one row per score and seed: `table` (table2 to table5, figure2), `system` (full, an
     ablation, layers-N transferred, a baseline; for zero-shot sets the network), `task`, `column`,
     `metric`, `split`; `pretraining_seed` (NA without our pre-training), `seed` of the fine-tuning,
     `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of resampling
     their clusters; `source`, "made up" or the release of the files; `rows`, a fingerprint of the
-    task's encoded labelled rows (none for zero-shot sets). Test is scored by the weights chosen on
-    dev, dev by the last weights. `outdated`: parameters, code or data have changed since that
-    report was made; a warning says so too.
+    task's encoded labelled rows. `outdated`: parameters, code or data have changed since; a warning
+    says so too.
 
     `predictions` has one row per example: `example`, counted from 0 in the split's order;
     `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class or
     STS-B's score from 0 to 5; `answer`; `logits` before the softmax.
 
-    Raises UserError where the folder has no report, or one that cannot be read.
+    Raises UserError where there is no report, or one that cannot be read.
     """
     import pandas as pd
 
-    state = freshness(find_run(run))
-    folder = find_run(run) / stage_folder("report")
+    root = find_run(run)
+    state, folder = freshness(root), root / stage_folder("report")
     tables = []
     for name in (SCORES, PREDICTIONS):
         paths = sorted(
@@ -101,9 +99,7 @@ def shipped() -> list[str]:
 
 
 def find_run(name: str | Path, option: str = "run") -> Path:
-    """Return a run's folder: `name`, or the shipped run of that name. Raises UserError, which names
-    the option.
-    """
+    """Return a run's folder: `name`, or the shipped run of that name. Raises UserError."""
     if Path(name).is_dir():
         return Path(name)
     if str(name) in shipped():
@@ -115,8 +111,8 @@ def find_run(name: str | Path, option: str = "run") -> Path:
 
 @contextmanager
 def within(run: str | None) -> Iterator[None]:
-    """Work in a run's folder; None: in the current one. Raises UserError where it does not exist or
-    holds no results of ours.
+    """Work in a run's folder; None is the current one. Raises UserError where it holds no results
+    of ours.
     """
     if run is None:
         yield
@@ -128,9 +124,7 @@ def within(run: str | None) -> Iterator[None]:
 
 @contextmanager
 def reading_run(option: str, folder: Path) -> Iterator[None]:
-    """Turn errors on a run's folder, which may be a stranger's, into a UserError that names the
-    option which chose it.
-    """
+    """Turn errors on a run's folder, which may be a stranger's, into a UserError."""
     try:
         yield
     except (
@@ -151,8 +145,8 @@ def reading_run(option: str, folder: Path) -> Iterator[None]:
 
 
 class Freshness(NamedTuple):
-    """The outdated reports, the reports that dvc.lock does not know, whether the outdated ones were
-    made from the same inputs, and all outdated stages.
+    """Which reports are outdated, or unknown to dvc.lock; whether the outdated ones have the same
+    inputs; all outdated stages.
     """
 
     outdated: frozenset[str] = frozenset()
@@ -161,15 +155,15 @@ class Freshness(NamedTuple):
     outdated_stages: frozenset[str] = frozenset()
 
     def beside(self, reports: Iterable[str]) -> list[str]:
-        """Return those reports whose numbers may be shown together. These are the up-to-date ones.
-        Where all are outdated, they are all reports if these have the same inputs, else none.
+        """Return those reports whose numbers may be shown together: the up-to-date ones, or, where
+        none is, all if they have the same inputs.
         """
         there = list(reports)
         fresh = [name for name in there if name not in self.outdated]
         return fresh or (there if self.same_inputs else [])
 
     def line(self, reports: Iterable[str]) -> str:
-        """Return a warning about these reports in one line; "" where all are up to date."""
+        """Warn about these reports in one line; "" where all are up to date."""
         there = set(reports)
         outdated = " ".join(name for name in NAMES if name in self.outdated & there)
         unknown = " ".join(name for name in NAMES if name in self.unrecorded & there)

@@ -17,9 +17,9 @@ TYPES = dict.fromkeys([*SEEDS, "update", "n"], "Int64") | dict.fromkeys(
 
 
 def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, int]:
-    """Return scores x 100 of a system's predictions of a task, and the number of examples. Rows:
-    seeds (SEEDS); columns: the score of all examples, then of each resample of clusters. Empty
-    where no row fits the column, or none has labels.
+    """Return scores x 100 of a system's predictions of a task, and the number of examples. Rows are
+    seeds (SEEDS); columns are the score of all examples, then of each resample. Empty where no
+    labelled row fits the column.
     """
     resampled_parts, examples = [], 0
     for part in column.parts or (None,):
@@ -53,8 +53,8 @@ def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.Da
 def scores_of(
     predictions: pd.DataFrame, table: str, sources: Mapping[str, tuple[str, str]] | None = None
 ) -> pd.DataFrame:
-    """Return the scores of a table's columns by system and seed. `sources`: {task: (`source`,
-    `rows`)}. `error` is one standard error of resampling examples.
+    """Return the scores of a table's columns by system and seed. `sources` is {task: (`source`,
+    `rows`)}.
     """
     rows = list(_rows(predictions, table, sources or {}))
     scores = pd.DataFrame(rows, columns=SCORES)

@@ -1,11 +1,9 @@
-"""`gpt1 table`: print one report, compare it with another run's, or summarise all on one screen."""
+"""`gpt1 table`: print one report, compare it with another run's, or summarise all."""
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import get_terminal_size
-from textwrap import TextWrapper, fill
+from textwrap import fill
 
 from gpt1.base.errors import UserError, plain
 from gpt1.base.files import read_json, stage_folder
@@ -13,14 +11,13 @@ from gpt1.results.runs import CLAIMS, NAMES, SCORES, missing, read_table
 from gpt1.tracking.address import warn
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
-NOTE = re.compile("^- .*(\n  .*)*", re.MULTILINE)  # below a table
 KEYS = ["system", "column", "metric", "task", "update"]
 WIDTH = 80  # of the answer of all
 
 
 def show_answer(run: str | None) -> None:
-    """Print scores by task and what they show on 24 lines, the most important last. `run`: the name
-    of the run in whose folder this works. Raises UserError where nothing has been made.
+    """Print scores by task and what they show on 24 lines, the most important last. Raises
+    UserError where nothing has been made.
     """
     from gpt1.results.answer import answer
     from gpt1.results.page import INDEX
@@ -54,24 +51,18 @@ def show_answer(run: str | None) -> None:
 
 
 def show_table(name: str, format_: str) -> None:
-    """Print a report as its stage wrote it; for a terminal, wrap the notes to its width. Raises
-    UserError where it does not exist.
-    """
+    """Print a report as its stage wrote it. Raises UserError where it does not exist."""
     path = stage_folder("report", name, f"{name}.{ENDINGS.get(format_, format_)}")
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         raise missing(path) from None
     warn_of([name], Path())
-    if format_ == "terminal":
-        width = get_terminal_size().columns
-        wrapper = TextWrapper(width, subsequent_indent="  ", break_on_hyphens=False)
-        text = NOTE.sub(lambda note: wrapper.fill(" ".join(note[0].split())), text)
     sys.stdout.write(plain(text))
 
 
 def warn_of(names: Sequence[str], folder: Path) -> None:
-    """Say on stderr which of these reports are out of date; stdout holds the table alone."""
+    """Say on stderr which of these reports are out of date."""
     from gpt1.results.runs import freshness
 
     if line := freshness(folder).line(names):
@@ -79,8 +70,8 @@ def warn_of(names: Sequence[str], folder: Path) -> None:
 
 
 def show_against(name: str, other: Path, title: str, every: bool) -> None:
-    """Print whether this run agrees with another, then the scores of report `name` that differ by
-    more than seeds do, or `every` score. Raises UserError where one run lacks the report.
+    """Print whether this run agrees with another, then the scores of a report that differ by more
+    than seeds do, or `every` score. Raises UserError where one run lacks the report.
     """
     from gpt1.results.agreement import agreement
     from gpt1.results.tables import TITLES

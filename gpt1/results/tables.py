@@ -1,6 +1,4 @@
-"""Tables 2 to 5: which rows of which task each column scores, and by which metric; the GLUE score;
-the scores as pivots under the paper's rows.
-"""
+"""Tables 2 to 5: which rows of which task each column scores, by which metric; the GLUE score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,8 +29,8 @@ TWO_METRICS = [task.title for task in TASKS.values() if task.second_metric]
 
 @dataclass(frozen=True)
 class ScoredColumn:
-    """A column of a table. It shows the mean score over `parts` of the task's rows: two for MNLI in
-    Table 5, one elsewhere.
+    """A column that shows the mean score over `parts` of the task's rows: two for MNLI in Table 5,
+    one elsewhere.
     """
 
     title: str
@@ -41,7 +39,7 @@ class ScoredColumn:
     parts: tuple[TableColumn, ...] = ()  # none: all rows, as of a zero-shot set
 
     def header(self, table: str) -> str:
-        """Return the column's heading, with the metric where the table has several."""
+        """Return the heading, with the metric where the table has several."""
         alike = table in ("table2", "table3")
         plain = alike or (self.metric == "accuracy" and self.title not in TWO_METRICS)
         return self.title if plain else f"{self.title} {METRIC_WORDS[self.metric]}"
@@ -49,15 +47,14 @@ class ScoredColumn:
 
 @cache
 def columns_of(table: str) -> tuple[ScoredColumn, ...]:
-    """Return the columns of a table in the paper's order, then those of other tasks; a task's
-    second metric follows its first. figure2: whole tasks (left), then zero-shot sets (right).
+    """Return a table's columns in the paper's order, then those of other tasks; second metrics
+    follow the first. Figure 2 has whole tasks (left), then zero-shot sets (right).
     """
     every = [(task, column) for task in TASKS.values() for column in task.columns]
     chosen: list[tuple[str, Task, tuple[TableColumn, ...]]] = []
     if table == "table5":
-        for title, metric in TABLE5_METRICS.items():
-            titles = {name for name, metrics in GLUE_TASKS[title] if metrics == metric}
-            parts = [pair for pair in every if pair[1].title in titles]
+        for title in TABLE5_METRICS:
+            parts = [pair for pair in every if pair[1].title in dict(GLUE_TASKS[title])]
             chosen.append((title, parts[0][0], tuple(column for _, column in parts)))
     elif table in TABLES:
         paper_titles = list(TABLES[table])
@@ -84,16 +81,16 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
 
 
 def averaged() -> list[ScoredColumn]:
-    """Return the columns that Table 5's mean and the claims are over. QQP counts by accuracy: F1
-    depends on the share of duplicates, which differs between dev and the paper's server.
+    """Return the columns that Table 5's mean and the claims are over. QQP counts by accuracy,
+    because F1 depends on the share of duplicates, in which dev and the paper's server differ.
     """
     metrics = {**TABLE5_METRICS, NOT_ON_DEV[0]: "accuracy"}
     return [column for column in columns_of("table5") if column.metric == metrics[column.title]]
 
 
 def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DEV) -> pd.DataFrame:
-    """Return one column per task of GLUE: the mean of its metrics (Wang et al. 2018), without the
-    metric `without`. NaN where a metric is missing. `scores` has columns (column, metric).
+    """Return one column per task of GLUE: the mean of its metrics (Wang et al. 2018), NaN where one
+    is missing. `scores` has columns (column, metric).
     """
     return pd.DataFrame(
         {
@@ -106,14 +103,13 @@ def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DE
 
 
 def glue_of_paper(tasks: Sequence[str]) -> float:
-    """Return the score of the paper's model on these tasks, QQP by accuracy alone."""
+    """Return the score of the paper's model on these tasks, QQP by accuracy."""
     return float(glue_tasks(pd.DataFrame([GLUE_ROW]))[list(tasks)].mean(axis=1).iloc[0])
 
 
 def glue_rows(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return rows like those of `scores` with the GLUE score by system and seed over the tasks of
-    the full model, QQP by accuracy alone. `task` lists the tasks. A seed that lacks one of them is
-    left out.
+    """Return the GLUE score by system and seed over the full model's tasks, which `task` lists. A
+    seed that lacks one is left out.
     """
     if (scored := scores.dropna(subset="score")).empty:
         return scored
@@ -141,9 +137,8 @@ BASELINES = ("majority", "tfidf")
 
 
 def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return Table 2, 3, 4 or 5: one row per system, the paper's first; one column per title;
-    scores x 100, means over seeds, each with its sample deviation in the row below where there are
-    several. NaN where the paper prints a dash or the run has no score.
+    """Return Table 2, 3, 4 or 5: one row per system, the paper's first; scores x 100, means over
+    seeds, each with its sample deviation in the row below. NaN where there is no score.
     """
     table_scores = scores[(scores["table"] == name) & scores["score"].notna()]
     if name == "table5":
@@ -167,8 +162,8 @@ def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def common_titles(scores: pd.DataFrame) -> list[str]:
-    """Return the columns of Table 5's mean that all of the paper's own systems have in these
-    scores, so that a row which somebody adds changes no mean and no claim.
+    """Return the columns of Table 5's mean that all of the paper's own systems have, so that an
+    added row changes no mean and no claim.
     """
     of_paper = scores[scores["system"].isin(TABLE5_ROWS)]
     by_system = of_paper.groupby("system")["column"].agg(set)
@@ -178,8 +173,8 @@ def common_titles(scores: pd.DataFrame) -> list[str]:
 
 
 def average(scores: pd.DataFrame) -> pd.DataFrame:
-    """Compute each system's mean over the common columns by seed: Table 5's first column. A seed
-    that lacks a column is left out.
+    """Compute each system's mean over the common columns by seed; a seed that lacks a column is
+    left out.
     """
     keys = [(column.title, column.metric) for column in averaged()]
     common = scores.merge(pd.DataFrame(keys, columns=["column", "metric"]))
@@ -198,7 +193,6 @@ def label(name: str, system: str) -> str:
 
 
 def _headers(name: str, tasks: int) -> dict[tuple[str, str], str]:
-    """Return {(column, metric): heading} in order; the GLUE score is over so many tasks."""
     columns = averaged() if name == "table5" else columns_of(name)
     words = {(column.title, column.metric): column.header(name) for column in columns}
     if name == "table5":
@@ -211,9 +205,7 @@ def _headers(name: str, tasks: int) -> dict[tuple[str, str], str]:
 
 
 def _paper(name: str, headers: dict[tuple[str, str], str], titles: Sequence[str]) -> pd.DataFrame:
-    """Return the paper's rows under these headers, its means over the same columns and tasks as
-    ours.
-    """
+    """Return the paper's rows, its means over the same columns and tasks as ours."""
     if name == "table5":
         rows = TABLES[name].set_axis(list(headers.values()), axis=1)
         return rows.assign(**{AVERAGE: paper_means(titles)})

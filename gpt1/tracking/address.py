@@ -32,7 +32,7 @@ def switched_off() -> bool:
 
 
 def tracking_uri() -> str:
-    """Return where MLflow is: by the environment, else .env, else a database in the checkout."""
+    """Return where MLflow is: by the environment or .env, else a database in the checkout."""
     load_dotenv(".env")
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}mlflow.db"
     path = sqlite_file(uri)
@@ -40,9 +40,7 @@ def tracking_uri() -> str:
 
 
 def runs_page(base: str) -> str:
-    """Return the address of the scores in the experiment that `gpt1 sync` wrote last, else of all
-    experiments.
-    """
+    """Return the address of the scores that `gpt1 sync` wrote last, else of all experiments."""
     kind = "workflowType=machine_learning"  # else MLflow opens its pages for prompts and agents
     if not RUNS.is_file():
         return f"{base}/#/experiments?{kind}"
@@ -57,7 +55,7 @@ def without_password(uri: str) -> str:
 
 
 def sqlite_file(uri: str) -> Path | None:
-    """Return the file of an SQLite database; None for another kind."""
+    """Return the file of an SQLite database, if it is one."""
     return Path(uri.removeprefix(SQLITE)) if uri.startswith(SQLITE) else None
 
 

@@ -1,6 +1,4 @@
-"""Tracking while a stage runs: its log, and a thread that nothing waits for, which sends points to
-MLflow.
-"""
+"""Tracking while a stage runs: its log, and a thread that sends points to MLflow."""
 
 import os
 import time
@@ -25,7 +23,7 @@ def tracked(
     stage: str, name: str, params: Params, fingerprint: str
 ) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
     """Begin or resume the log of a run, give the function that reports points, and record how the
-    block ended. `fingerprint`: of parameters and inputs. Only rank 0 writes.
+    block ended. Only rank 0 writes.
     """
     if os.environ.get("RANK", "0") != "0":
         yield lambda update, values: None
@@ -40,9 +38,7 @@ def tracked(
 
 
 class Tracker:
-    """Writes the log and, after half a minute, starts a thread that sends the points. It never
-    raises.
-    """
+    """Writes the log and, after half a minute, sends the points. It never raises."""
 
     def __init__(self, stage: str, name: str, params: Params, fingerprint: str) -> None:
         self.params, self.began, self.ended = params, time.monotonic(), Event()
@@ -82,7 +78,7 @@ class Tracker:
             self.sender.start()
 
     def close(self, status: str) -> None:
-        """Record how the run ended, in MLflow's words: FINISHED, FAILED, KILLED."""
+        """Record how the run ended: FINISHED, FAILED, KILLED."""
         self._write(status)
         self.status = status
         self.ended.set()
@@ -93,7 +89,6 @@ class Tracker:
                 warn("MLflow is slow; gpt1 sync sends it the rest of the curve")
 
     def _send(self) -> None:
-        """Send new points every few seconds until the run has ended."""
         try:
             from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 

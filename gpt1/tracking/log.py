@@ -1,5 +1,5 @@
-"""`data/logs/<stage>/<name>.run.json`: what a run is, where it ran, how it ended, and the last
-point of its curve, by which the log is matched to a curve.
+"""`data/logs/<stage>/<name>.run.json` says what a run is, where it ran, how it ended, and its
+curve's last point, by which log and curve are matched.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ Point = dict[str, Any]  # {"time": seconds since 1970, "update": n, <name>: numb
 
 
 def log_path(stage: str, name: str) -> Path:
-    """Return where a run's facts lie; a name may hold slashes."""
+    """Return where a run's facts lie."""
     return LOGS / stage / f"{name}.run.json"
 
 

@@ -18,10 +18,7 @@ FOLLOWED = ("town", "bpe", "shard", "encode", "model", "pretrain")
 
 
 class Training(NamedTuple):
-    """A training: the `points` of its curves, with times; the fingerprint of its parameters and
-    inputs; the `last` value of each curve; what was `measured` after so many `updates`; when it
-    began, and where it ran.
-    """
+    """A training, prepared for MLflow."""
 
     points: list[Point]
     fingerprint: str
@@ -33,8 +30,8 @@ class Training(NamedTuple):
 
 
 def subject(stage: str, name: str) -> Subject:
-    """Return task, system and seed of a training's name, like `rte/seed-0`, `lstm-rte/seed-0`,
-    `rte/layers-2/seed-0`, or `transformer/seed-0`.
+    """Return task, system and seed of a name like `rte/seed-0`, `lstm-rte/seed-0` or
+    `rte/layers-2/seed-0`.
     """
     what, *layers, seed = name.split("/")
     task, system = what, "".join(layers) or "full"
@@ -46,9 +43,7 @@ def subject(stage: str, name: str) -> Subject:
 
 
 def changes(params: Params, task: str, system: str, network: str) -> str:
-    """Return the parameters of a training that differ from its profile, as key=value, key=value;
-    none where conf/ has no such profile.
-    """
+    """Return what a training changes in its profile, as key=value, key=value."""
     try:
         usual = compose(params.profile, [])
     except UserError:
@@ -69,8 +64,8 @@ def changes(params: Params, task: str, system: str, network: str) -> str:
 def finished_trainings(
     params: Params, outdated: Collection[str] = ()
 ) -> Iterator[tuple[str, str, Path]]:
-    """Yield stage, name and folder of every finished training of these parameters, but those of
-    `outdated` stages.
+    """Yield stage, name and folder of these parameters' trainings, but those of `outdated`
+    stages.
     """
     for stage in ("pretrain", "finetune", "ablation", "transfer"):
         for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
@@ -90,9 +85,7 @@ def finished_trainings(
 
 
 def read_training(stage: str, name: str, folder: Path) -> Training:
-    """Read a finished training, with its log where that is of this curve. Raises UserError where a
-    file is damaged.
-    """
+    """Read a training, with its log where that is of this curve. Raises UserError."""
     curve = folder / "curve.jsonl"
     try:
         numbers = read_json(folder / "summary.json")
@@ -119,8 +112,8 @@ def read_training(stage: str, name: str, folder: Path) -> Training:
 
 
 def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, dict[str, float]]:
-    """Return the score of each training, from 0 to 1, in up-to-date reports; of several columns the
-    one with the most examples.
+    """Return each training's score, from 0 to 1, in up-to-date reports; of several columns the one
+    with the most examples.
     """
     paths = sorted(stage_folder("report").glob("*/scores.parquet"))
     try:

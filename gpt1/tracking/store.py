@@ -1,8 +1,5 @@
-"""MLflow's experiment of a profile: one run per training, found again by its curves. Only what
-talks to MLflow imports this.
-"""
+"""MLflow's experiment of a profile. Only what talks to MLflow imports this."""
 
-import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
@@ -10,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, Run, RunTag
+from mlflow.entities import Metric, Param, Run, RunTag
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import LOGS, fingerprint, read_json, sha256_file, stage_folder
+from gpt1.base.files import LOGS
 from gpt1.base.locks import locked
 from gpt1.params.recipes import finetune_recipe, pretraining_params
 from gpt1.params.schema import Params
@@ -29,7 +26,7 @@ DESCRIPTION = "A run for each training; the run `report` has Tables 2 to 5 besid
 
 class Store:
     """MLflow's client and an experiment. Raises what MLflow raises, sqlite3.DatabaseError for a
-    damaged database, UserError for one whose files lie elsewhere.
+    damaged database, UserError for one that was moved.
     """
 
     def __init__(self, params: Params) -> None:
@@ -60,9 +57,9 @@ class Store:
         began: float,
         last: Mapping[str, float] | None = None,
     ) -> Run:
-        """Find the run of a stage's `rte/seed-0`: one whose curves end with these `last` values, or
-        an unfinished one of this fingerprint; without `last`, any of this fingerprint. Begin one
-        at `began` (seconds since 1970) where there is none.
+        """Find the run whose curves end with these `last` values, or an unfinished one of this
+        fingerprint; without `last`, any of this fingerprint. Else begin one at `began` (seconds
+        since 1970).
         """
         named, values = f"{stage} {name} ", dict[str, Any]()
         for run in self.runs:
@@ -83,7 +80,7 @@ class Store:
         return run
 
     def mark_outdated(self, current: Collection[str]) -> None:
-        """Tag every finished run as outdated but the `current` ones, by their ids."""
+        """Tag every finished run as outdated but the `current` ones."""
         for run in self.runs:
             outdated = run.info.status == "FINISHED" and run.info.run_id not in current
             if outdated and OUTDATED not in run.data.tags:
@@ -92,7 +89,7 @@ class Store:
                 self.client.delete_tag(run.info.run_id, OUTDATED)
 
     def points_of(self, run: Run) -> set[tuple[str, int]]:
-        """Return name and update of each point that MLflow has of a run."""
+        """Return name and update of each point that MLflow has."""
         return {
             (key, metric.step)
             for key in run.data.metrics
@@ -120,8 +117,8 @@ class Store:
 
 
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
-    """Return MLflow's parameters of a run: task, system and seed, what is `changed` from its
-    profile, sizes and recipe.
+    """Return MLflow's parameters of a run: its subject, what is `changed` from its profile, sizes,
+    recipe.
     """
     task, system, seed = subject(stage, name)
     about = {"task": task, "system": system, "seed": seed, "stage": stage}
@@ -141,9 +138,9 @@ def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
 
 
 def open_sqlite(uri: str) -> None:
-    """Make an SQLite database that does not exist, under another name until it is whole: MLflow
-    stopped meanwhile leaves it damaged. Raises sqlite3.DatabaseError for a damaged one, which
-    MLflow would retry for a minute.
+    """Make a new SQLite database under another name until it is whole, for MLflow stopped meanwhile
+    leaves it damaged. Raises sqlite3.DatabaseError for a damaged one, which MLflow would retry for
+    a minute.
     """
     if (path := sqlite_file(uri)) is None:
         return
@@ -155,25 +152,3 @@ def open_sqlite(uri: str) -> None:
     unfinished.unlink(missing_ok=True)
     MlflowClient(tracking_uri=f"{SQLITE}{unfinished}").get_experiment("0")
     unfinished.replace(path)
-
-
-def log_data(store: Store, run: Run, task: str) -> None:
-    """Log the splits of a task, or of the books, as earlier stages described them, if they did."""
-    source, written = (
-        stage_folder("acquire", "corpus", "books"),
-        stage_folder("shard", "index.json"),
-    )
-    if row := store.params.tasks.get(task):
-        source = stage_folder("acquire", "tasks", task)
-        written = stage_folder("encode", row.group, task, "task.json")
-    manifest = source / "manifest.json"
-    if not (manifest.is_file() and written.is_file()):
-        return
-    origin, files = json.dumps({"uri": read_json(manifest)["origin"]}), sha256_file(manifest)
-    inputs = []
-    for split, about in read_json(written)["splits"].items():
-        sizes = json.dumps({key: value for key, value in about.items() if isinstance(value, int)})
-        digest = fingerprint([files, split, about])
-        data = Dataset(f"{source.name} {split}", digest, "local", origin, profile=sizes)
-        inputs.append(DatasetInput(data, [InputTag("mlflow.data.context", split)]))
-    store.client.log_inputs(run.info.run_id, inputs)

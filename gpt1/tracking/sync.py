@@ -1,7 +1,4 @@
-"""Write results and logs to MLflow: one run per training, and one called `report`.
-MLFLOW_TRACKING_URI says where to (environment or .env; without it `mlflow.db` here);
-GPT1_MLFLOW=off sends nothing.
-"""
+"""Write results and logs to MLflow: one run per training, and one called `report`."""
 
 import json
 from collections.abc import Collection
@@ -23,7 +20,7 @@ from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off
 from gpt1.tracking.log import RUNS
 from gpt1.tracking.results import finished_trainings, read_training, reported_scores, subject
-from gpt1.tracking.store import NOTE, Store, log_data
+from gpt1.tracking.store import NOTE, Store
 
 # saved views of MLflow's runs page, as its own pages write them: scores; curves of pre-trainings
 VIEWS = Path(__file__).with_name("views.json")
@@ -32,12 +29,9 @@ COMPLETE = "gpt1.complete"  # a report's files, by their fingerprint
 
 @locked(LOGS / "sync.lock")  # two at once would write a run twice
 def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tuple[int, int]:
-    """Write to MLflow all finished results under data/ that it lacks, but those of `outdated`
-    stages, and tag as outdated what it has of others. Returns how many it has now, and how many are
-    new.
-
-    Trainings get no score from outdated reports; the run `report` shows the `notice` that names
-    these. Raises UserError where a result or MLflow is broken.
+    """Write to MLflow all finished results that it lacks, but those of `outdated` stages, and tag
+    as outdated what it has of others. Returns how many it has now, and how many are new. The run
+    `report` shows the `notice`. Raises UserError where a result or MLflow is broken.
     """
     if switched_off() or not any(finished_trainings(params)):
         return 0, 0
@@ -45,17 +39,16 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
     try:
         store = Store(params)
         for stage, name, folder in finished_trainings(params, outdated):
-            training, of_what = read_training(stage, name, folder), subject(stage, name)
+            training = read_training(stage, name, folder)
             run = store.run(
                 stage, name, training.fingerprint, training.began, training.last or None
             )
             runs[f"{stage} {name}"] = run.info.run_id
-            results = training.measured | scores.get(of_what, {})
+            results = training.measured | scores.get(subject(stage, name), {})
             # a training without a score today, for its report is outdated, keeps what MLflow has
             if run.info.status == "FINISHED" and results.items() <= run.data.metrics.items():
                 continue
             store.send(run, training.points, store.points_of(run))
-            log_data(store, run, of_what[0])
             store.client.log_artifact(run.info.run_id, str(folder / "summary.json"))
             store.send(run, [{"time": time(), "update": training.updates, **results}])
             where = training.facts.get("machine", {}) | training.facts.get("checkout", {})
@@ -77,8 +70,8 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
 
 
 def _report(store: Store, notice: str) -> str:
-    """Write the run `report` and return its id: tables as its note, reports as artifacts, means and
-    claims as metrics unless a report is outdated.
+    """Write the run `report` and return its id; without a `notice` it has means and claims as
+    metrics.
     """
     folder = stage_folder("report")
     files = sorted(path for path in folder.rglob("*.*") if path.is_file())

@@ -1,1 +1,1 @@
-"""How the network is trained: losses, the authors' Adam, batches, processes."""
+"""How the network is trained."""

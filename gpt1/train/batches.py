@@ -20,33 +20,29 @@ Integers = npt.NDArray[np.int64]
 
 
 class Examples(NamedTuple):
-    """A split as `encode` writes it: sequence i begins at `offsets[i]` of `tokens`; each example
-    has so many `sequences` and one label.
-    """
+    """A split as `encode` writes it."""
 
-    tokens: npt.NDArray[np.unsignedinteger]
-    offsets: Integers
+    tokens: npt.NDArray[np.unsignedinteger]  # of all sequences
+    offsets: Integers  # where each sequence begins
     labels: npt.NDArray[Any]
-    sequences: int
+    sequences: int  # of an example
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def lengths(self, rows: Integers) -> Integers:
-        """Return the lengths of these examples' sequences in tokens, [rows, sequences]."""
+        """Return these examples' lengths in tokens, [rows, sequences]."""
         first = rows[:, None] * self.sequences + np.arange(self.sequences)
         lengths: Integers = self.offsets[first + 1] - self.offsets[first]
         return lengths
 
 
 class Batch(NamedTuple):
-    """Token ids [b, k, t], padded on the right, their lengths [b, k], which stay on the host, and
-    classes (int64) or scores (float32) [b].
-    """
+    """Padded examples of one micro-batch."""
 
-    tokens_bkt: Tensor
-    lengths_bk: Tensor
-    labels_b: Tensor
+    tokens_bkt: Tensor  # padded on the right
+    lengths_bk: Tensor  # on the host
+    labels_b: Tensor  # classes (int64) or scores (float32)
 
     def to(self, device: torch.device) -> "Batch":
         """Copy tokens and labels to a device."""
@@ -54,13 +50,8 @@ class Batch(NamedTuple):
         return Batch(tokens_bkt, self.lengths_bk, labels_b)
 
 
-def moved(inputs: Tensor | Batch, device: torch.device) -> Tensor | Batch:
-    """Copy windows or a batch to a device."""
-    return inputs.to(device) if isinstance(inputs, Batch) else to_device(inputs, device)
-
-
 def read_examples(path: Path, sequences: int) -> Examples:
-    """Read one split of an encoded task. Raises UserError where it is absent or damaged."""
+    """Read one split of an encoded task. Raises UserError."""
     try:
         arrays = read_arrays(path, ("tokens", "offsets", "labels"))
         tokens, offsets, labels = arrays.values()
@@ -85,8 +76,8 @@ def read_examples(path: Path, sequences: int) -> Examples:
 
 @lru_cache(maxsize=2)  # an epoch's end and the next one's beginning, which is drawn ahead
 def order(examples: int, seed: int, epoch: int) -> Integers:
-    """Return the order of the examples in an epoch (from 0): a permutation by Philox with key
-    (seed, epoch), read-only.
+    """Return an epoch's order of examples: a permutation by Philox with key (seed, epoch),
+    read-only.
     """
     permutation = np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(examples)
     permutation.setflags(write=False)
@@ -104,9 +95,7 @@ def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
 
 
 def members(examples: int, batch_size: int, seed: int, update: int) -> Integers:
-    """Return the rows of the global batch of `update` (from 1); they do not depend on the
-    processes.
-    """
+    """Return the rows of the global batch of `update` (from 1)."""
     epoch, place = divmod(update - 1, examples // batch_size)
     return order(examples, seed, epoch)[place * batch_size : (place + 1) * batch_size]
 
@@ -117,8 +106,8 @@ def by_length(examples: Examples, rows: Integers) -> Integers:
 
 
 def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
-    """Divide one process's part of a batch into equal micro-batches of at most `micro_batch` rows.
-    Raises UserError where the processes cannot share the batch equally.
+    """Divide one process's part of a batch into equal micro-batches. Raises UserError where the
+    processes cannot share the batch equally.
     """
     if len(rows) % processes:
         raise UserError(
@@ -131,7 +120,7 @@ def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[
 
 
 def pad(examples: Examples, rows: Integers) -> Batch:
-    """Return rows of a split, padded to the longest sequence among them."""
+    """Pad rows of a split to the longest sequence among them."""
     lengths_bk = examples.lengths(rows)
     starts_bk = examples.offsets[:-1].reshape(-1, examples.sequences)[rows]
     t = int(lengths_bk.max())
@@ -150,8 +139,8 @@ def pad(examples: Examples, rows: Integers) -> Batch:
 def evaluation_batches(
     examples: Examples, rank: int, processes: int, most_tokens: int
 ) -> list[Integers]:
-    """Return one process's rows, shortest first, in batches of at most `most_tokens` with padding,
-    or of one row. All processes get as many batches; some may be empty.
+    """Return one process's rows, shortest first, in batches of at most `most_tokens` with padding.
+    All processes get as many batches; some may be empty.
     """
     # Neighbours of one length need little padding; `logits_of` puts answers back in file order.
     rows = by_length(examples, np.arange(len(examples)))

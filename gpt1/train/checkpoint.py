@@ -1,18 +1,13 @@
-"""Checkpoints (weights, Adam's moments, how far the run has come), and the finished seeds of a
-stage.
+"""Checkpoints, and the finished seeds of a stage.
 
-`data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds one checkpoint. The fingerprint
-stands for parameters and inputs, so a changed run never finds the checkpoint of another. No random
-state is stored: all draws follow from seed and update, dropout also from processes and micro-batch.
+`data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds weights and Adam's moments. The
+fingerprint stands for parameters and inputs, so a changed run finds no checkpoint of another. No
+random state is stored: all draws follow from seed and update, dropout also from processes and
+micro-batch.
 
-A killed stage repeats only the seed that it was in. When a stage starts, the folder of a seed
-means:
-
-- without state.json: it must be trained;
-- with state.json: a stage that has not ended trained it; it is taken if the code is the same;
-- with `ended` too: its stage has ended, but DVC may not have recorded that. With the same code
- it is the output, with other code it is trained anew. It goes when a later training ends and DVC
- has its files in its cache.
+`seed-<n>/` beside it holds a finished seed, so a killed stage repeats only the seed that it was in.
+With state.json it is whole, and taken if the code is the same. With `ended` its stage has ended,
+which DVC may not have recorded yet; other code trains it anew. It goes once DVC has its files.
 """
 
 import hashlib
@@ -46,37 +41,34 @@ from gpt1.train.engine import Engine
 
 CHECKPOINT_FORMAT = 5
 FILES = ("adam.safetensors", "weights.safetensors")
-DRAWN_BY = ("processes", "micro_batch")
 STATE, ENDED = "state.json", "ended"
 KEPT = 2  # the last one, and the one before it in case the last is damaged
 
 
 class Position(NamedTuple):
-    """The last update of a run, and the lines of its curve up to there."""
+    """How far a run has come."""
 
     update: int
     curve_lines: int
 
 
 class Checkpoint(NamedTuple):
-    """A whole checkpoint, and the processes and micro-batch that drew its dropout."""
+    """A whole checkpoint."""
 
     folder: Path
     position: Position
-    drawn_by: tuple[Any, ...]
+    drawn_by: tuple[int | None, int | None]  # processes and micro-batch, of dropout
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
-    """Return the folder of a run's checkpoints. `what_matters`: its parameters and the hashes of
-    its inputs, as JSON.
-    """
+    """Return the folder of a run's checkpoints. `what_matters` is JSON."""
     # Named by what matters: a changed recipe looks into another folder and starts anew.
     digest = fingerprint({"format": CHECKPOINT_FORMAT, "run": what_matters})
     return CHECKPOINTS / f"{stage}-{name}-{digest}"
 
 
 def code_digest(stage: str) -> str:
-    """Return one sha256 of all code and settings that dvc.yaml names for a stage."""
+    """Return one sha256 of all code and settings that a stage depends on."""
     root, digest = Path(__file__).parents[2], hashlib.sha256()
     # dvc.yaml is the one list of what a stage depends on, and a test holds it to the imports.
     about = read_yaml(root / "dvc.yaml")["stages"][stage]
@@ -89,7 +81,7 @@ def code_digest(stage: str) -> str:
 
 
 def check_code(then: str, now: str, folder: Path, accept: bool) -> None:
-    """Raise UserError where other code made the state in `folder`, unless `accept`."""
+    """Raise UserError where other code made the state, unless `accept`."""
     if then != now and not accept:
         raise UserError(
             f"{folder} was made by other code (digest {then[:8]}, now {now[:8]}): restore that to"
@@ -105,9 +97,7 @@ def write_checkpoint(
     code: str,
     machine: Mapping[str, Any],
 ) -> None:
-    """Write moments, weights and position; then remove all but the last KEPT checkpoints. Raises
-    OSError.
-    """
+    """Write a checkpoint; then remove all but the last KEPT. Raises OSError."""
     # First the curve, then the checkpoint that counts its lines: never the other way round.
     if (curve := folder / "curve.jsonl").is_file():
         sync_file(curve)
@@ -131,8 +121,8 @@ def write_checkpoint(
 
 
 def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | None:
-    """Return a run's last whole checkpoint, and name damaged ones on stderr. Raises UserError where
-    other code made it, unless `accept`.
+    """Return a run's last whole checkpoint, and name damaged ones. Raises UserError where other
+    code made it, unless `accept`.
     """
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
@@ -141,7 +131,8 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
             if any(sha256_file(path / file) != state["sha256"][file] for file in FILES):
                 raise ValueError("a file's sha256 is not the one noted")
             position = Position(*(int(state[field]) for field in Position._fields))
-            drawn_by = tuple(state["machine"].get(name) for name in DRAWN_BY)
+            machine = state["machine"]
+            drawn_by = machine.get("processes"), machine.get("micro_batch")
             code_then = str(state["code"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             print(
@@ -162,50 +153,47 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
 
 
 def restore(checkpoint: Checkpoint, engine: Engine) -> None:
-    """Load weights and moments. Raises UserError where a file cannot be read."""
+    """Load weights and moments. Raises UserError."""
     moments, weights = (read_tensors(checkpoint.folder / file)[1] for file in FILES)
     engine.load(weights, moments, checkpoint.position.update)
 
 
 class Saver:
-    """Writes a run's checkpoints every so many minutes. Every process has one; the first writes.
-    `saved` is the update of the last checkpoint.
-    """
+    """Writes a run's checkpoints. Every process has one; the first writes."""
 
     def __init__(
         self,
         engine: Engine,
         folder: Path,
         code: str,
-        machine: Mapping[str, Any],
         minutes: float,
-        saved: int,
+        saved: int,  # the last checkpoint's update
     ) -> None:
         self.engine, self.folder, self.code = engine, folder, code
-        self.machine, self.seconds, self.main = machine, minutes * 60, engine.rank == 0
+        self.seconds, self.main = minutes * 60, engine.rank == 0
         self.saved, self.saved_at = saved, time.monotonic()
 
     def due(self) -> bool:
-        """Return whether this is the first process and a checkpoint is due."""
+        """Return whether this process wants a checkpoint."""
         return self.main and time.monotonic() - self.saved_at >= self.seconds
 
     def save(self, position: Position, micro_batch: int) -> str:
-        """Write the checkpoint of `position` unless it is there, and say what there is. All
-        processes must call it. Raises OSError.
+        """Write a checkpoint unless it is there, and say what there is. All processes must call it.
+        Raises OSError.
         """
         if not position.update:
             return "nothing to save yet"
         # Under ZeRO each process holds a part of the moments, so all of them must come here.
         weights, moments = self.engine.state()
         if self.main and position.update != self.saved:
-            machine = {**self.machine, "micro_batch": micro_batch}
-            write_checkpoint(self.folder, position, (moments, weights), self.code, machine)
+            drawn_by = {"processes": self.engine.processes, "micro_batch": micro_batch}
+            write_checkpoint(self.folder, position, (moments, weights), self.code, drawn_by)
             self.saved_at, self.saved = time.monotonic(), position.update
         return "checkpoint saved"
 
 
 def note_finished(folder: Path, code: str) -> None:
-    """Write state.json, which names the code that made a seed."""
+    """Write which code made a seed."""
     write_json(folder / STATE, {"code": code})
 
 
@@ -230,7 +218,7 @@ def is_finished(folder: Path, code: str, accept: bool) -> bool:
 
 
 def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
-    """Put kept seeds in their places, `out` or below it. Raises UserError where one is missing."""
+    """Put kept seeds in their places below `out`. Raises UserError where one is missing."""
     with writing_folder(out) as new:
         for folder, place in places.items():
             if not folder.is_dir():
@@ -247,8 +235,8 @@ def put_seeds(places: Mapping[Path, Path], out: Path) -> None:
 
 
 def end_seeds(folders: Collection[Path]) -> None:
-    """Remove the seeds of a stage that ends. Under DVC, mark them, and remove the marked ones that
-    DVC has recorded since.
+    """Remove the seeds of a stage that ends. Under DVC, mark them, and remove those that it has
+    recorded.
     """
     # A second name means that the outputs are hard links of these files, which cost no room; one
     # name, or a file that cannot be written, means that DVC has it in its cache by now.

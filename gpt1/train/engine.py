@@ -1,5 +1,5 @@
-"""One update, by plain torch in one process, by DeepSpeed in several. Both give the same numbers
-but for rounding.
+"""One update, by plain torch in one process, by DeepSpeed in several. Both compute the same numbers
+up to rounding.
 """
 
 import json
@@ -30,7 +30,7 @@ NOT_THERE = (
 
 
 class Engine:
-    """Computes updates with plain torch in one process, on the objective's device."""
+    """Computes updates with plain torch."""
 
     rank, processes = 0, 1
 
@@ -41,7 +41,7 @@ class Engine:
         self.optimizer = optim.adam(objective, recipe)
 
     def forward(self, batch: Any, dropout: float) -> dict[str, Tensor]:
-        """Return the objective's losses of one micro-batch."""
+        """Return the losses of one micro-batch."""
         losses: dict[str, Tensor] = self.engine(batch, dropout)
         return losses
 
@@ -66,9 +66,7 @@ class Engine:
         return norm
 
     def state(self) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
-        """Return weights by name, and Adam's averages as `<moment>.<name>`. All processes must call
-        it.
-        """
+        """Return weights by name, and averages as `<moment>.<name>`. All processes must call it."""
         weights = dict(self.objective.named_parameters())
         return weights, {
             f"{moment}.{name}": self.average(parameter, moment)
@@ -85,7 +83,7 @@ class Engine:
     def load(
         self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], updates: int
     ) -> None:
-        """Load what `state` gave after so many updates, with any number of processes."""
+        """Load what `state` gave after so many updates."""
         for name, parameter in self.objective.named_parameters():
             parameter.copy_(weights[name])
             self.optimizer.state[parameter] = {
@@ -98,16 +96,14 @@ class Engine:
         return values
 
     def leave(self) -> None:
-        """Wait for the other processes and leave their group."""
+        """Leave the other processes."""
 
     def close(self) -> None:
         """Release what holds the objective."""
 
 
 class DeepSpeedEngine(Engine):
-    """Is one of several processes. DeepSpeed averages gradients, clips, and shards Adam's averages
-    from ZeRO stage 1 on.
-    """
+    """DeepSpeed averages gradients, clips, and shards Adam's averages from ZeRO stage 1 on."""
 
     def __init__(
         self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
@@ -144,7 +140,7 @@ class DeepSpeedEngine(Engine):
                 } | averages
 
     def backward(self, loss: Tensor, share: float) -> None:
-        """Add a gradient as above, although DeepSpeed divides by processes and micro-batches."""
+        """Add a gradient, which DeepSpeed divides by processes and micro-batches."""
         self.engine.backward(loss * (share * self.processes * self.micro_batches))
         if not self.engine.is_gradient_accumulation_boundary():
             self.engine.step()
@@ -160,7 +156,7 @@ class DeepSpeedEngine(Engine):
         return norm
 
     def average(self, parameter: nn.Parameter, moment: str) -> Tensor:
-        """Collect one of Adam's averages from all processes."""
+        """Collect one of Adam's averages."""
         from deepspeed.utils import safe_get_full_optimizer_state
 
         if not self.stage:
@@ -171,7 +167,7 @@ class DeepSpeedEngine(Engine):
     def load(
         self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], updates: int
     ) -> None:
-        """Load what `state` gave, each process its own shard."""
+        """Load what `state` gave, each process its shard."""
         from deepspeed.utils import safe_set_full_fp32_param, safe_set_full_optimizer_state
 
         if not self.stage:
@@ -212,9 +208,7 @@ class DeepSpeedEngine(Engine):
 def make_engine(
     objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
 ) -> Engine:
-    """Move the objective to its device, and return the engine for so many micro-batches an
-    update.
-    """
+    """Move the objective to its device, and return its engine."""
     device = "cpu" if machine.device == "cpu" else f"cuda:{machine.local_rank}"
     objective = objective.to(device)
     if machine.processes == 1:
@@ -223,8 +217,8 @@ def make_engine(
 
 
 def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]:
-    """Return conf/ds_config.json with "auto" filled in. Raises UserError where it is no JSON
-    object, or sets what cannot be set there.
+    """Return conf/ds_config.json with "auto" filled in. Raises UserError where it sets what it must
+    not.
     """
     values = {
         "train_micro_batch_size_per_gpu": 1,  # rows are ours to count

@@ -1,6 +1,4 @@
-"""Fine-tuning on one task with one seed (paper, sections 3.2 and 4.1): equation 5, model selection
-on dev, logits.
-"""
+"""Fine-tuning on one task with one seed (paper, sections 3.2 and 4.1)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,21 +29,17 @@ Logits = npt.NDArray[np.float32]
 
 
 class EncodedTask(NamedTuple):
-    """A task's splits, the split that selects the model, and the function that scores its
-    logits.
-    """
+    """A task that fine-tuning reads."""
 
     name: str
     splits: Mapping[str, Examples]
     selection_split: str
-    score: Callable[[Logits], float]
+    score: Callable[[Logits], float]  # of the selection split
 
 
 @dataclass(frozen=True)
 class FinetuningRun:
-    """A classifier to fine-tune with a seed. `curve` is a file; `what`, `<stage> <name>`, is for
-    the screen.
-    """
+    """A classifier to fine-tune on a task with a seed."""
 
     classifier: Classifier
     recipe: Finetune
@@ -53,11 +47,11 @@ class FinetuningRun:
     seed: int
     machine: Machine
     curve: Path
-    what: str
+    what: str  # `<stage> <name>`, for the screen
 
 
 class Best(NamedTuple):
-    """The evaluation with the highest score so far, and its weights."""
+    """The evaluation with the highest score so far."""
 
     score: float
     update: int
@@ -66,11 +60,9 @@ class Best(NamedTuple):
 
 
 class FinetunedSeed(NamedTuple):
-    """One seed's logits by `<split>/best` and `<split>/last`, its best evaluation, and the
-    speed.
-    """
+    """What a seed leaves."""
 
-    logits: dict[str, Logits]
+    logits: dict[str, Logits]  # `<split>/best` and `<split>/last`
     best: Best
     updates: int
     speed: dict[str, Any]
@@ -80,9 +72,7 @@ class FinetunedSeed(NamedTuple):
 def logits_of(
     engine: Engine, objective: Finetuning, examples: Examples, most_tokens: int, stop: Stop
 ) -> Logits:
-    """Return logits [n, outputs] in file order, without dropout, of `most_tokens` at once. Raises
-    Interrupted where the run is to end.
-    """
+    """Return logits [n, outputs] in file order, without dropout. Raises Interrupted."""
     parts = []
     for rows in evaluation_batches(examples, engine.rank, engine.processes, most_tokens):
         stop.check(engine)
@@ -98,11 +88,9 @@ def logits_of(
 
 
 def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
-    """Fine-tune for all epochs; evaluate after each, in the first also at
-    recipe.evaluation_updates, as the authors do.
-
-    A signal discards this training and ends the process. Raises UserError where there is not one
-    batch of rows or a loss is not finite, OSError where the curve cannot be written.
+    """Fine-tune for all epochs, and evaluate as the authors do. A signal discards this training and
+    ends the process. Raises UserError where there is not one batch of rows or a loss is not finite,
+    OSError.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]
@@ -123,7 +111,7 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         warmup=recipe.warmup_fraction,
         row_tokens=row_tokens,
         compiled_tokens=0,
-        select=partial(pad, train),
+        inputs=lambda rows, to: pad(train, rows).to(to),
         curve=run.curve,
         report=report,
     )

@@ -43,13 +43,12 @@ from gpt1.train.loop import Report, seed_for
 
 SPECIAL_SYMBOLS = 3  # start, delimiter, extract, after the vocabulary
 WEIGHTS, RECIPE = "weights.safetensors", "recipe.json"
+# of stage, name, params and fingerprint
 Tracked = Callable[[str, str, Params, str], AbstractContextManager[Report]]
 
 
 def read_task(folder: Path, params: Params) -> tuple[dict[str, Any], EncodedTask]:
-    """Read an encoded task and its task.json. Raises UserError where it is absent or does not fit
-    the model.
-    """
+    """Read an encoded task and its task.json. Raises UserError where they do not fit the model."""
     if not (folder / "task.json").is_file():
         raise UserError(
             f"{folder}/task.json is not there; run dvc repro, or python -m gpt1.stages encode"
@@ -91,9 +90,7 @@ def make_classifier(
     weights: Path,
     seed: int,
 ) -> Classifier:
-    """Make a classifier with pre-trained weights. Special symbols and head are drawn anew for each
-    seed.
-    """
+    """Make a classifier with pre-trained weights. A seed draws special symbols and head."""
     # One generator in a fixed order: network, then head; transfer then replaces what it has.
     generator = torch.Generator().manual_seed(seed_for(seed))
     network = make_network(
@@ -121,7 +118,7 @@ def keep_seed(
     recipe: Finetune | None,
     code: str,
 ) -> None:
-    """Keep a finished seed until the stage ends; with a `recipe` also its weights."""
+    """Keep a finished seed until its stage ends; with a `recipe` also its weights."""
     with writing_folder(folder) as out:
         if recipe is not None:
             # The weights that answer are those that dev chose, not the last.
@@ -131,49 +128,48 @@ def keep_seed(
         with writing(out / "logits.npz", "wb") as file:
             np.savez(file, allow_pickle=False, **dict(sorted(outcome.logits.items())))
         shutil.copyfile(folder.with_suffix(".jsonl"), out / "curve.jsonl")
-        best = {"best_update": outcome.best.update, "best_dev_score": outcome.best.score}
-        write_json(out / "summary.json", best | {"updates": outcome.updates})
+        summary = {
+            "best_update": outcome.best.update,
+            "best_dev_score": outcome.best.score,
+            "updates": outcome.updates,
+        }
+        write_json(out / "summary.json", summary)
         note_finished(out, code)
 
 
 class FinetuningJob(NamedTuple):
-    """What a stage is to do. `command` is its verb and items, the last of which is the task.
-    `recipes` has one for each part (`layers-3`, or "" for the only one), `starts` each seed's
-    pre-training. The outputs lie in `data/<verb>/<root>`.
-    """
+    """What a stage is to do."""
 
-    command: tuple[str, ...]
+    command: tuple[str, ...]  # verb and items, the last of which is the task
     network: NetworkName
-    recipes: dict[str, Finetune]
-    starts: dict[int, Path]
-    root: str
+    recipes: dict[str, Finetune]  # by part: `layers-3`, or "" for the only one
+    starts: dict[int, Path]  # each seed's pre-training
+    root: str  # of its outputs, under data/<verb>
 
     @property
     def subject(self) -> str:
-        """Return the name of its runs, without part and seed."""
+        """Return the name of its runs."""
         return "-".join(self.command[1:])
 
 
 class FinetuningSeed(NamedTuple):
-    """One seed of one part of a job. The folder `run` keeps it until the stage ends."""
+    """One seed of one part of a job."""
 
-    name: str
+    name: str  # `<part>/seed-<n>`
     seed: int
     recipe: Finetune
     start: Path
-    run: Path
+    run: Path  # keeps it until the stage ends
     done: bool
 
     @property
     def finished(self) -> Path:
-        """Return the folder of the finished seed."""
+        """Return its folder when it is done."""
         return self.run / f"seed-{self.seed}"
 
 
 def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
-    """Train the seeds that are not finished, and write the outputs as a whole. `tracked` takes
-    (stage, name, params, fingerprint) of each seed.
-    """
+    """Train the seeds that are not finished, and write the outputs as a whole."""
     # read
     machine, code = launch.read_machine(), checkpoint.code_digest("finetune")
     stage, task_name = job.command[0], job.command[-1]
@@ -211,8 +207,8 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
         out = stage_folder(stage, job.root)
         put_seeds({seed_run.finished: out / seed_run.name for seed_run in seeds}, out)
         if keep_weights:  # what recipes are chosen by, for DVC
-            best = [read_json(path)["best_dev_score"] for path in out.glob("*/summary.json")]
-            write_json(out.with_suffix(".json"), {task.name: round(100 * fmean(best), 2)})
+            scores = [read_json(path)["best_dev_score"] for path in out.glob("*/summary.json")]
+            write_json(out.with_suffix(".json"), {task.name: round(100 * fmean(scores), 2)})
         log = LOGS / stage / f"{job.subject}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
         end_seeds([seed_run.finished for seed_run in seeds])
@@ -226,9 +222,7 @@ def seeds_of(
     code: str,
     accept: bool,
 ) -> list[FinetuningSeed]:
-    """Return every seed of every part. Raises UserError where weights do not fit, or other code
-    made a kept seed.
-    """
+    """Return every seed of every part. Raises UserError where weights or code do not fit."""
     inputs = [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
     hashes, seeds = list(map(sha256_file, inputs)), []
 

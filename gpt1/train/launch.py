@@ -1,15 +1,11 @@
-"""Processes, device and threads, from the machine and the environment. They change rounding and
-dropout's masks, not the mathematics.
-"""
+"""Processes, device and threads. They change rounding and dropout's masks, not the mathematics."""
 
 import logging
 import os
 import platform
-import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from dotenv import dotenv_values
@@ -25,19 +21,17 @@ MICRO_BATCH_TOKENS = {"cpu": 4096, "cuda": 16384}
 
 @dataclass(frozen=True)
 class Machine:
-    """What this process runs on. `rank` counts the processes of the run, `local_rank` those of this
-    host, which a launcher made if `launched`. The amount of work decides where `compiled` is None.
-    """
+    """What this process runs on."""
 
     device: str
     threads: int
     processes: int = 1
-    rank: int = 0
-    local_rank: int = 0
+    rank: int = 0  # among the processes of the run
+    local_rank: int = 0  # among those of this host
     launched: bool = False
     micro_batch: int | None = None
     accept_checkpoint: bool = False
-    compiled: bool | None = None
+    compiled: bool | None = None  # None: the amount of work decides
     deterministic: bool = False
 
     def micro_batch_for(self, tokens_per_row: int) -> int:
@@ -53,8 +47,7 @@ def read_machine() -> Machine:
 
 
 def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machine:
-    """Return the machine that these settings choose among so many GPUs and cores
-    (docs/parameters.md has the settings). RANK, WORLD_SIZE and LOCAL_RANK of a launcher come first.
+    """Return the machine that these settings choose (docs/parameters.md); a launcher's come first.
     Raises UserError for values that make no sense.
     """
     device = _choice(settings, "GPT1_DEVICE", "cpu", "cuda") or ("cuda" if gpus else "cpu")
@@ -124,11 +117,11 @@ def prepare(machine: Machine) -> None:
         end_with_parent()
     # Threads change the order of sums, and so the last digit: their number is recorded.
     torch.set_num_threads(machine.threads)
-    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False  # cuDNN's LSTM would take it for fp32 products
     if machine.deterministic and machine.device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read with the first product
         torch.use_deterministic_algorithms(True)
-    if platform.libc_ver()[0] == "glibc":
+    if platform.libc_ver()[0] == "glibc":  # have it keep freed memory for the next step
         import ctypes
 
         mmap_max, trim_threshold, top_pad = -4, -1, -2
@@ -138,11 +131,8 @@ def prepare(machine: Machine) -> None:
 
 
 def spread(machine: Machine, *arguments: str) -> bool:
-    """Run `python -m gpt1.stages arguments` in every process, where several are wanted and no
-    launcher made them.
-
-    Returns False where this process is to do the work itself, True when all have succeeded; else
-    exits with the status of the first failure or signal.
+    """Run `python -m gpt1.stages arguments` in every process; return False where this one is to do
+    the work itself. Exits with the status of the first failure or signal.
     """
     if machine.launched or machine.processes == 1:
         return False
@@ -176,18 +166,6 @@ def spread(machine: Machine, *arguments: str) -> bool:
     return True
 
 
-def peak_memory_bytes() -> int:
-    """Return the most memory that this process has held; Linux's getrusage would count its
-    parent's.
-    """
-    status = Path("/proc/self/status")
-    if status.is_file():
-        lines = status.read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
 def facts(machine: Machine) -> dict[str, Any]:
     """Return what a log says beside every time."""
     import torch
@@ -198,5 +176,4 @@ def facts(machine: Machine) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "processes": machine.processes,
         "torch": torch.__version__,
-        "peak_memory_bytes": peak_memory_bytes(),
     }

@@ -1,4 +1,4 @@
-"""The loop of updates, whatever is trained: micro-batches, step, curve, progress, stop."""
+"""The loop of updates, whatever is trained."""
 
 import math
 import signal
@@ -16,7 +16,7 @@ from gpt1.base.errors import UserError
 from gpt1.model.lstm import Network
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
-from gpt1.train.batches import Batch, Integers, moved, shares
+from gpt1.train.batches import Batch, Integers, shares
 from gpt1.train.checkpoint import Checkpoint, restore
 from gpt1.train.engine import Engine, make_engine
 from gpt1.train.launch import Machine
@@ -24,7 +24,7 @@ from gpt1.train.outputs import Curve, ProgressBar
 from gpt1.train.speed import rows_that_fit, speed_up
 
 Report = Callable[[int, Mapping[str, float]], None]
-Select = Callable[[Integers], Tensor | Batch]  # what the objective takes of these rows of the data
+Inputs = Callable[[Integers, torch.device], Tensor | Batch]  # of these rows, for the objective
 SHOWN_ROWS = 16  # of the batch of an update that went wrong
 
 
@@ -37,7 +37,7 @@ def seed_for(*parts: int) -> int:
 
 
 class Interrupted(BaseException):
-    """Every process knows that the run was asked to end. Like KeyboardInterrupt it is no error."""
+    """Every process knows that the run was asked to end. It is no error."""
 
 
 class Stop:
@@ -45,20 +45,20 @@ class Stop:
 
     signal = 0
 
-    def check(self, engine: Engine, due: bool = False) -> bool:
+    def check(self, engine: Engine, save: bool = False) -> bool:
         """Raise Interrupted where any process was asked to end; return whether any wants to `save`.
-        All processes must call it equally often.
+        All must call it equally often.
         """
         # A sum over processes: if one were to end alone, the others would wait for it for ever.
-        flags = torch.tensor([float(self.signal), float(due)], device=engine.device)
-        asked, due = (flag > 0 for flag in engine.total(flags).tolist())
-        if asked:
+        flags = torch.tensor([float(self.signal), float(save)], device=engine.device)
+        stop, save = (flag > 0 for flag in engine.total(flags).tolist())
+        if stop:
             raise Interrupted
-        return due
+        return save
 
     def end(self, engine: Engine, message: str) -> NoReturn:
-        """End the process with one line and status 130 after Ctrl-C, 143 after a termination, 0
-        where only another process was asked.
+        """End the process with one line and status 130 or 143, 0 where only another process was
+        asked.
         """
         engine.leave()  # together: the launcher ends all once one has ended
         if engine.rank == 0:
@@ -82,18 +82,14 @@ def take_update(
     rates: optim.Rates,
     stop: Stop,
 ) -> dict[str, float]:
-    """Take one step on this process's micro-batches. Returns the global batch's losses, the
-    learning rate, and the gradient's norm before clipping.
-
-    Dropout is seeded by (seed, update, rank, number of the micro-batch), so a resumed run draws the
-    same. Raises Interrupted where the only process is to end.
+    """Take one step on this process's micro-batches. Returns the global batch's losses, learning
+    rate, and gradient norm before clipping. Raises Interrupted where the only process is to end.
     """
     sums: dict[str, Tensor] = {}
     for number, (share, inputs) in enumerate(micro_batches, start=1):
         if engine.processes == 1 and stop.signal:
             raise Interrupted
-        # Seeded anew for each micro-batch: a run that goes on from a checkpoint needs no random
-        # state.
+        # Seeded anew for each micro-batch: a resumed run draws the same without a random state.
         torch.manual_seed(seed_for(seed, update, engine.rank, number))
         losses = engine.forward(inputs, dropout)
         engine.backward(losses["loss"], share)
@@ -111,27 +107,22 @@ def take_update(
 
 
 class Step(NamedTuple):
-    """An update that was taken, counted from 1, on these rows of the data, and whether to `save` a
-    checkpoint.
-    """
+    """An update that was taken."""
 
-    update: int
-    rows: Integers
-    values: dict[str, float]
-    save: bool
+    update: int  # counted from 1
+    rows: Integers  # of the data
+    values: dict[str, float]  # losses, learning rate, gradient norm
+    save: bool  # whether a checkpoint is due
 
 
 class Trainer:
-    """A training of `updates` updates in this process, from checkpoint `state` if there is one.
-
-    `what`, `<stage> <name>`, is for the screen; `warmup` is a share of the updates; `row_tokens`
-    are the most tokens of a row, `compiled_tokens` those of all rows of one length. A micro-batch
-    has GPT1_MICRO_BATCH rows, else those of the checkpoint, else what fits.
+    """A training in this process, from a checkpoint if there is one. A micro-batch has
+    GPT1_MICRO_BATCH rows, else those of the checkpoint, else what fits.
     """
 
     def __init__(
         self,
-        what: str,
+        what: str,  # `<stage> <name>`, for the screen
         objective: nn.Module,
         network: Network,
         recipe: Optimization,
@@ -139,16 +130,16 @@ class Trainer:
         *,
         seed: int,
         updates: int,
-        warmup: float,
-        row_tokens: int,
-        compiled_tokens: int,
-        select: Select,
+        warmup: float,  # a share of the updates
+        row_tokens: int,  # the most of a row
+        compiled_tokens: int,  # of all rows, where these have one length
+        inputs: Inputs,
         curve: Path,
         report: Report,
         state: Checkpoint | None = None,
     ) -> None:
         self.what, self.recipe, self.seed, self.report = what, recipe, seed, report
-        self.updates, self.warmup, self.select = updates, warmup, select
+        self.updates, self.warmup, self.inputs = updates, warmup, inputs
         self.main, self.stop = machine.rank == 0, Stop()
         self.choices = speed_up(network, recipe, machine, compiled_tokens)
         # Rows of a batch for one process, cut into micro-batches that fit its memory.
@@ -159,7 +150,7 @@ class Trainer:
             # of the smallest: all processes take as many micro-batches
             rows = rows_that_fit(network, own, row_tokens, min(gpu.total_memory for gpu in gpus))
         self.micro_batch = min(rows or machine.micro_batch_for(row_tokens), own)
-        self.rows = str(self.micro_batch)  # for a log
+        self.micro_batches = str(self.micro_batch)  # for a log
         self.engine = make_engine(objective, recipe, machine, -(-own // self.micro_batch))
         self.first, self.tokens, lines = 0, 0, 0
         if state is not None:
@@ -169,12 +160,12 @@ class Trainer:
         self.progress = ProgressBar(what, updates, self.first, self.main)
 
     def halve(self, update: int) -> None:
-        """Halve the micro-batch after an update that found too little memory, and drop its
-        gradients.
+        """Halve the micro-batch, and drop the gradients of an update that found too little
+        memory.
         """
         self.engine.optimizer.zero_grad()
         self.micro_batch = -(-self.micro_batch // 2)
-        self.rows += f", {self.micro_batch} from update {update}"
+        self.micro_batches += f", {self.micro_batch} from update {update}"
         print(
             f"{self.what}: out of memory at update {update}: {self.micro_batch} rows at a time from"
             " here on, half as many; dropout draws other masks, and sums round otherwise",
@@ -196,10 +187,10 @@ class Trainer:
         self.report(update, point)
 
     def speed(self) -> dict[str, Any]:
-        """Return speed and choices, for a log."""
+        """Return speed and choices."""
         return {
             **self.choices,
-            "micro_batch": self.rows,
+            "micro_batch": self.micro_batches,
             "seconds": self.progress.seconds(),
             "tokens_per_second": self.progress.tokens_per_second(),
         }
@@ -225,11 +216,9 @@ class Trainer:
 def training_steps(
     training: Trainer, batches: Iterable[Integers], due: Callable[[], bool] = bool
 ) -> Iterator[Step]:
-    """Take an update on each global batch of rows. `due` says whether this process wants a
-    checkpoint.
-
-    Raises Interrupted where the run is to end, UserError at a loss that is not finite,
-    torch.OutOfMemoryError where rows cannot be halved.
+    """Take an update on each global batch of rows; `due` says whether this process wants a
+    checkpoint. Raises Interrupted, UserError at a loss that is not finite, torch.OutOfMemoryError
+    where rows cannot be halved.
     """
     engine, recipe = training.engine, training.recipe
     for update, rows in enumerate(batches, start=training.first + 1):
@@ -240,7 +229,7 @@ def training_steps(
             try:
                 # this process's share of the batch, in micro-batches
                 micro_batches = [
-                    MicroBatch(len(part) / len(rows), moved(training.select(part), engine.device))
+                    MicroBatch(len(part) / len(rows), training.inputs(part, engine.device))
                     for part in shares(rows, engine.rank, engine.processes, training.micro_batch)
                 ]
                 # the step
@@ -265,7 +254,7 @@ def training_steps(
 
 
 def check_finite(values: Mapping[str, float], place: str) -> None:
-    """Raise UserError, naming the place, where a value is not finite."""
+    """Raise UserError where a value is not finite."""
     strange = [f"{name} is {value}" for name, value in values.items() if not math.isfinite(value)]
     if strange:
         raise UserError(

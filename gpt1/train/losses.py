@@ -1,5 +1,5 @@
-"""Equations 1, 4 and 5 of the paper as pure functions, the soft labels of STS-B, and cross-entropy
-through the tied softmax, of whose [tokens, vocabulary] logits only some rows exist at a time.
+"""Equations 1, 4 and 5 of the paper as pure functions, the soft labels of STS-B, and the tied
+softmax, of whose logits [tokens, vocabulary] only some rows exist at a time.
 
 Shape letters: n sequences, t positions, m targets, d width, v rows of the softmax, b examples, o
 outputs.
@@ -16,14 +16,12 @@ from gpt1.model.layout import real_places, to_device
 
 
 class SoftmaxBlocks(NamedTuple):
-    """How the softmax is cut: `logits` in memory together, but at least `rows`; `elements`
-    normalised together; columns padded to a `multiple`.
-    """
+    """How the softmax is cut."""
 
-    rows: int
-    logits: int
-    elements: int
-    multiple: int
+    rows: int  # at least so many together
+    logits: int  # in memory together
+    elements: int  # normalised together
+    multiple: int  # of columns, by padding
 
 
 # On a CPU rows enough for matrix products at full speed (each block of rows adds to a gradient as
@@ -35,23 +33,21 @@ OTHER_BLOCKS = SoftmaxBlocks(8192, 0, 1 << 40, 128)
 
 
 class LanguageModelLoss(NamedTuple):
-    """Equation 1, to minimise, as its mean over sequences and by sequence [n], in nats a token."""
+    """Equation 1, in nats a token."""
 
-    mean: Tensor
+    mean: Tensor  # over sequences
     losses_n: Tensor
 
 
 class Targets(NamedTuple):
-    """The places [m] of the targets among the n · t, and the weight of each of the n · t: 1 / (n ·
-    its sequence's number of targets), 0 for padding.
-    """
+    """Which tokens are predicted, and how much each counts."""
 
-    places_m: Tensor
-    weights_nt: Tensor
+    places_m: Tensor  # among the n · t of a batch
+    weights_nt: Tensor  # 1 / (n · its sequence's number of targets), 0 for padding
 
 
 def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
-    """Return the targets of right-padded sequences with so many each. Lengths are on the host."""
+    """Return the targets of right-padded sequences with so many each."""
     places_m = real_places(lengths_n, t, device).places_m
     weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / len(lengths_n)
     return Targets(places_m, to_device(weights_nt, device))
@@ -61,7 +57,7 @@ def language_model(
     hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real: Targets | None = None
 ) -> LanguageModelLoss:
     """Compute equation 1: the mean negative log-likelihood of each sequence's `real` targets (None:
-    all). The softmax is tied to the embeddings.
+    all).
     """
     (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
@@ -82,21 +78,18 @@ def language_model(
 
 
 def classification(logits_bo: Tensor, labels_b: Tensor) -> Tensor:
-    """Compute equation 4: the negative log-likelihood [b] of each example's class."""
+    """Compute equation 4: the negative log-likelihood [b] of classes [b], or the cross-entropy
+    against soft labels [b, classes].
+    """
     return F.cross_entropy(logits_bo.float(), labels_b, reduction="none")
 
 
 def score_distribution(scores_b: Tensor, classes: int) -> Tensor:
-    """Return soft labels [b, classes] of scores from 0 to classes - 1: a score y puts y - floor(y)
-    on floor(y) + 1 and the rest on floor(y) (Tai et al. 2015).
+    """Return soft labels [b, classes]: a score y puts y - floor(y) on floor(y) + 1 and the rest on
+    floor(y) (Tai et al. 2015).
     """
     classes_c = torch.arange(classes, device=scores_b.device, dtype=scores_b.dtype)
     return (1 - (scores_b[:, None] - classes_c).abs()).clamp(min=0)
-
-
-def soft_classification(logits_bo: Tensor, distribution_bo: Tensor) -> Tensor:
-    """Return the cross-entropy [b] against a distribution over classes."""
-    return F.cross_entropy(logits_bo.float(), distribution_bo, reduction="none")
 
 
 def finetune(task_losses_b: Tensor, lm_loss: Tensor, lambda_lm: float) -> Tensor:
@@ -108,9 +101,7 @@ def tied_softmax(
     hidden_md: Tensor, embeddings_vd: Tensor, targets_m: Tensor, weights_m: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the weighted sum of the targets' negative log-likelihoods, which has gradients, and
-    these [m], which have none.
-
-    Products are in autocast's precision, sums and softmax in float32.
+    these [m], which have none. Products are in autocast's precision, sums and softmax in float32.
     """
     if not torch.is_grad_enabled():  # else gradients would be made that nobody wants
         hidden_md, embeddings_vd = hidden_md.detach(), embeddings_vd.detach()
@@ -158,7 +149,6 @@ class _TiedSoftmax(torch.autograd.Function):
     def backward(
         ctx: Any, gradient: Tensor, _losses_gradient_m: Tensor
     ) -> tuple[Tensor, Tensor, None, None]:
-        """Scale the gradients that `forward` made."""
         hidden_gradient_md, rows_gradient_vd = ctx.gradients
         # Free at once: they are as large as the embeddings.
         ctx.gradients = None
@@ -168,9 +158,7 @@ class _TiedSoftmax(torch.autograd.Function):
 def _softmax(
     logits_mv: Tensor, targets_m: Tensor, weights_m: Tensor, gradients: bool, elements: int
 ) -> Tensor:
-    """Return losses [m]. With `gradients`, replace each logit by its own: the weighted probability,
-    less the weight at the target.
-    """
+    """Return losses [m]; with `gradients`, replace each logit by its own."""
     rows, losses = max(1, elements // logits_mv.shape[1]), []
     parts = (
         torch.split(tensor, rows) for tensor in (logits_mv, targets_m[:, None], weights_m[:, None])
@@ -181,7 +169,7 @@ def _softmax(
         above = scores_mv.amax(1, keepdim=True) - scores_mv.gather(1, targets)
         probabilities_mv = torch.softmax(scores_mv, 1)
         losses.append(above - probabilities_mv.amax(1, keepdim=True).log())
-        if gradients:
+        if gradients:  # the weighted probability, less the weight at the target
             block_mv.copy_(probabilities_mv.mul_(weights))
     losses_m = torch.cat(losses).squeeze(1)
     if gradients:  # by places among all: scatter_ takes as long as there are columns

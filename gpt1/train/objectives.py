@@ -1,5 +1,5 @@
-"""What a forward pass minimises: equation 1 in pre-training, equation 5 in fine-tuning. Each sets
-its precision inside, where DeepSpeed does not switch it off.
+"""What a forward pass minimises. Each sets its precision inside, where DeepSpeed does not switch it
+off.
 """
 
 from typing import NamedTuple
@@ -15,14 +15,14 @@ from gpt1.train.speed import in_precision
 
 
 class Pretraining(nn.Module):
-    """Predicts the next token in windows of the corpus, by a softmax over the vocabulary."""
+    """Predicts the next token in windows (equation 1)."""
 
     def __init__(self, decoder: Network, precision: str) -> None:
         super().__init__()
         self.decoder, self.precision = decoder, precision
 
     def forward(self, windows_bt: Tensor, dropout: float = 0.0) -> dict[str, Tensor]:
-        """Return the mean loss in nats a token of windows [b, context + 1]."""
+        """Return the mean loss of windows [b, context + 1]."""
         with in_precision(windows_bt.device, self.precision):
             # The last token of a window is a target only, the first an input only.
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
@@ -31,17 +31,15 @@ class Pretraining(nn.Module):
 
 
 class Parts(NamedTuple):
-    """Logits [b, outputs], task losses [b], language-model loss (None where lambda is 0)."""
+    """What equation 5 is made of."""
 
     logits_bo: Tensor
     task_losses_b: Tensor
-    lm_loss: losses.LanguageModelLoss | None
+    lm_loss: losses.LanguageModelLoss | None  # None where lambda is 0
 
 
 class Finetuning(nn.Module):
-    """Learns a task and the auxiliary language model, whose softmax runs over all rows, as the
-    authors' does.
-    """
+    """Learns a task and the auxiliary language model (equation 5)."""
 
     def __init__(
         self, classifier: Classifier, classifier_dropout: float, lambda_lm: float, precision: str
@@ -52,7 +50,7 @@ class Finetuning(nn.Module):
         self.lambda_lm = lambda_lm
 
     def logits(self, batch: Batch) -> Tensor:
-        """Return logits [b, outputs] in float32, without dropout."""
+        """Return logits [b, outputs] without dropout."""
         with in_precision(batch.tokens_bkt.device, self.precision):
             logits_bo: Tensor = self.classifier(batch.tokens_bkt, real=self._real(batch)).logits_bo
         return logits_bo.float()
@@ -63,7 +61,7 @@ class Finetuning(nn.Module):
         return real_places(lengths_n, t, tokens_bkt.device)
 
     def parts(self, batch: Batch, dropout: float = 0.0) -> Parts:
-        """Return logits and losses. Labels are classes (int64) or scores of STS-B (floating)."""
+        """Return logits and losses."""
         tokens_bkt, labels_b, device = batch.tokens_bkt, batch.labels_b, batch.tokens_bkt.device
         with in_precision(device, self.precision):
             logits_bo, hidden_ntd, embeddings = self.classifier(
@@ -71,10 +69,8 @@ class Finetuning(nn.Module):
             )
             # STS-B: a score becomes soft labels over the classes 0 to 5.
             if labels_b.is_floating_point():
-                distribution_bo = losses.score_distribution(labels_b, logits_bo.shape[1])
-                task_losses_b = losses.soft_classification(logits_bo, distribution_bo)
-            else:
-                task_losses_b = losses.classification(logits_bo, labels_b)
+                labels_b = losses.score_distribution(labels_b, logits_bo.shape[1])
+            task_losses_b = losses.classification(logits_bo, labels_b)
             if not self.lambda_lm:
                 return Parts(logits_bo, task_losses_b, None)
             # Delimiter and extract are targets too, as in the authors' code; padding is none.
@@ -87,7 +83,7 @@ class Finetuning(nn.Module):
         return Parts(logits_bo, task_losses_b, lm_loss)
 
     def forward(self, batch: Batch, dropout: float = 0.0) -> dict[str, Tensor]:
-        """Return equation 5 (`loss`) and its two terms; no `lm_loss` where lambda is 0."""
+        """Return equation 5 (`loss`) and its terms."""
         _, task_losses_b, lm_loss = self.parts(batch, dropout)
         if lm_loss is None:
             return {"loss": task_losses_b.mean(), "task_loss": task_losses_b.mean()}

@@ -1,6 +1,4 @@
-"""The authors' optimizer: Adam with decoupled decay, clipping by the global norm (paper, section
-4.1).
-"""
+"""The authors' Adam with decoupled decay, clipping by the global norm (paper, section 4.1)."""
 
 import inspect
 import math
@@ -27,9 +25,8 @@ class Rates(NamedTuple):
 
 
 def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rates:
-    """Return the settings with which AdamW's step at `update` (from 1) is the authors': they add
-    epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate. `warmup`
-    is a share of `updates`.
+    """Return the settings with which AdamW's step is the authors': they add epsilon to the
+    uncorrected sqrt(v) and multiply the decay by the bias-corrected rate.
     """
     # torch: m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps). The authors: m * sqrt(1 - b2^t) / (1
     # - b1^t) / (sqrt(v) + eps). They are equal where torch's eps is theirs over sqrt(1 - b2^t).
@@ -42,7 +39,7 @@ def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rat
 
 
 class AdamW(torch.optim.AdamW):
-    """torch's AdamW without the wrappers that import torch's compiler, which takes a second."""
+    """torch's AdamW without what imports torch's compiler, which takes a second."""
 
     step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
     zero_grad = inspect.unwrap(torch.optim.AdamW.zero_grad)
@@ -50,7 +47,7 @@ class AdamW(torch.optim.AdamW):
 
 
 def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
-    """Return fused AdamW. Its first group decays; the second, biases and gains, does not."""
+    """Return fused AdamW. Its first group decays; biases and gains do not."""
     # Rank above 1 tells matrices and embeddings from biases and gains, as in the authors' code.
     parameters = list(model.parameters())
     groups = [
@@ -61,25 +58,24 @@ def adam(model: nn.Module, recipe: Optimization) -> torch.optim.AdamW:
 
 
 def set_rates(optimizer: torch.optim.Optimizer, values: Rates) -> None:
-    """Set the rates of the coming step in the two groups of `adam`."""
+    """Set the rates of the coming step."""
     # Epsilon and decay change with every update too: see `rates`.
     for group, decay in zip(optimizer.param_groups, (values.weight_decay, 0.0), strict=True):
         group.update(lr=values.learning_rate, eps=values.epsilon, weight_decay=decay)
 
 
 def gradients_of(parameters: Iterable[Tensor]) -> list[Tensor]:
-    """Return the gradients of the parameters that have one."""
+    """Return the gradients that there are."""
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
 def global_norm(tensors: list[Tensor]) -> Tensor:
-    """Return the norm of all numbers together, in float64. On a CPU it sums short rows: a running
-    float32 sum over 31 M numbers is wrong in the third digit.
-    """
+    """Return the norm of all numbers together, in float64."""
     if tensors[0].is_cuda:
         # On a GPU one kernel for all tensors; its sums are made in a tree, and so exact enough.
         norms = torch.stack(torch._foreach_norm(tensors))
     else:
+        # short rows: a running float32 sum over 31 M numbers is wrong in the third digit
         flat = [(tensor.flatten(), tensor.numel() // ROW * ROW) for tensor in tensors]
         rows = [numbers[:whole].view(-1, ROW) for numbers, whole in flat if whole]
         rest = torch.cat([numbers[whole:] for numbers, whole in flat])

@@ -1,4 +1,4 @@
-"""What a training writes as it goes on: its curve on disk, its progress on the screen."""
+"""What a training writes as it goes on."""
 
 import json
 import os
@@ -26,8 +26,8 @@ def refuse_full_disk(folder: Path, network: nn.Module, copies: int) -> None:
 
 
 class Curve:
-    """Appends JSON objects to a file after its first `lines` lines; without a path it only counts.
-    Raises UserError where fewer lines are there.
+    """Appends JSON lines to a file after its first `lines`; without a path it only counts. Raises
+    UserError where fewer are there.
     """
 
     def __init__(self, path: Path | None, lines: int) -> None:
@@ -91,7 +91,7 @@ class ProgressBar:
         return time.monotonic() - self.started
 
     def tokens_per_second(self) -> float:
-        """Return the training tokens a second, evaluations included."""
+        """Return the training tokens a second."""
         return self.tokens / max(self.seconds(), 1e-9)
 
     def close(self) -> None:

@@ -1,6 +1,4 @@
-"""Pre-training (paper, sections 3.1 and 4.1): equation 1 over windows of the corpus, held-out
-perplexity, snapshots, checkpoints; the same outputs from imported weights.
-"""
+"""Pre-training (paper, sections 3.1 and 4.1), or the same outputs from imported weights."""
 
 import math
 import shutil
@@ -26,7 +24,7 @@ from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
 from gpt1.train.checkpoint import Checkpoint, Position, Saver, note_finished
 from gpt1.train.engine import Engine
-from gpt1.train.launch import Machine, facts
+from gpt1.train.launch import Machine
 from gpt1.train.loop import (
     Interrupted,
     Report,
@@ -44,21 +42,17 @@ LARGEST_NATS = math.log(sys.float_info.max)
 
 
 class Corpus(NamedTuple):
-    """What pre-training reads: the starts [batch] of an update's windows, the windows [b, context +
-    1] at such starts, the held-out windows and their words a token.
-    """
+    """What pre-training reads."""
 
-    starts: Callable[[int], Integers]
-    windows: Callable[[Integers], Integers]
+    starts: Callable[[int], Integers]  # [batch], of an update's windows
+    windows: Callable[[Integers], Integers]  # [b, context + 1], at such starts
     heldout_windows: Integers
     heldout_words_per_token: float
 
 
 @dataclass(frozen=True)
 class PretrainingRun:
-    """A network to train from one seed in `folder`, which holds curve, snapshots and checkpoints.
-    Checkpoints are compared with the digest `code`.
-    """
+    """A network to train from one seed."""
 
     network: Network
     description: Description
@@ -67,12 +61,12 @@ class PretrainingRun:
     updates: int
     corpus: Corpus
     machine: Machine
-    folder: Path
-    code: str = ""
+    folder: Path  # of curve.jsonl, snapshots/ and checkpoints
+    code: str = ""  # the digest that checkpoints are compared with
 
 
 class Pretrained(NamedTuple):
-    """The last held-out perplexities, and the speed, for a log."""
+    """The last held-out perplexities, and the speed."""
 
     heldout: dict[str, float]
     speed: dict[str, Any]
@@ -82,8 +76,8 @@ class Pretrained(NamedTuple):
 def heldout_values(
     engine: Engine, corpus: Corpus, micro_batch: int, stop: Stop
 ) -> dict[str, float]:
-    """Return the loss over the held-out windows in nats a token, and the perplexity of a token and
-    of a word. Raises Interrupted where the run is to end.
+    """Return the held-out loss in nats a token, and the perplexity of a token and of a word. Raises
+    Interrupted.
     """
     windows, together = corpus.heldout_windows, micro_batch * engine.processes
     nats = torch.zeros(1, dtype=torch.float64, device=engine.device)
@@ -102,15 +96,14 @@ def heldout_values(
 
 
 def perplexity(nats: float) -> float:
-    """Return the exponential of a loss; infinity where no float holds it."""
+    """Return e to the loss; infinity where no float holds it."""
     return math.inf if nats > LARGEST_NATS else math.exp(nats)
 
 
 def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
-    """Train from the newest checkpoint in the run's folder, if there is one.
-
-    A signal saves a checkpoint and ends the process. Raises UserError where a loss is not finite,
-    other code made the checkpoint, or there is no room on the disk.
+    """Train from the newest checkpoint, if there is one. A signal saves a checkpoint and ends the
+    process. Raises UserError where a loss is not finite, other code made the checkpoint, or the
+    disk is full.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     kind = run.description.kind
@@ -127,7 +120,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         warmup=recipe.warmup_updates / updates,
         row_tokens=network.context,
         compiled_tokens=updates * tokens,
-        select=lambda starts: torch.from_numpy(corpus.windows(starts)),
+        inputs=lambda starts, to: to_device(torch.from_numpy(corpus.windows(starts)), to),
         curve=run.folder / "curve.jsonl",
         report=report,
         state=state,
@@ -147,7 +140,6 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         training.engine,
         run.folder,
         run.code,
-        facts(run.machine) | training.choices,
         recipe.checkpoint_minutes,
         training.first,
     )
@@ -190,7 +182,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
 
 @contextmanager
 def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
-    """Turn an OSError into a UserError that names the run's last checkpoint."""
+    """Turn an OSError into a UserError that names the last checkpoint."""
     try:
         yield
     except OSError as error:
@@ -202,7 +194,7 @@ def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
 
 
 def say_where_it_goes_on(training: Trainer, state: Checkpoint) -> None:
-    """Say on stderr from which update a run goes on, and whether dropout draws other masks."""
+    """Say from which update a run goes on, and whether dropout draws other masks."""
     line = f"going on from the checkpoint of update {training.first}"
     now = training.engine.processes, training.micro_batch
     if training.recipe.dropout and state.drawn_by != now:
@@ -214,7 +206,7 @@ def say_where_it_goes_on(training: Trainer, state: Checkpoint) -> None:
 
 
 def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corpus:
-    """Return the windows that a recipe draws from the shards with a seed."""
+    """Return the windows that a seed draws from the shards."""
     return Corpus(
         partial(shards.starts, "train", seed, batch_size=recipe.batch_size, context=context),
         partial(shards.windows, "train", context=context),
@@ -225,8 +217,7 @@ def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corp
 
 def number_of_updates(params: Params, shards: Shards) -> int:
     """Return pretrain.updates, or as many as make pretrain.epochs passes over the training tokens.
-    Raises UserError where that is none, less than the warm-up, or every book is shorter than the
-    context.
+    Raises UserError where these cannot be taken.
     """
     context, recipe, tokens = params.model.context, params.pretrain, shards.tokens("train")
     for split in SPLITS:
@@ -330,10 +321,8 @@ def take_over(
     description: Description,
     machine: Machine,
 ) -> None:
-    """Write a seed's outputs from imported weights: no update, curve or snapshot, and no perplexity
-    where no books are held out.
-
-    Raises UserError where the weights do not fit, or the held-out loss is not finite.
+    """Write a seed's outputs from imported weights. There is no perplexity where no books are held
+    out. Raises UserError where the weights do not fit.
     """
     recipe, about = params.pretrain, {"source": "official", "updates": 0, "tokens": 0}
     with writing_folder(out) as new:

@@ -1,6 +1,4 @@
-"""The learning rate's schedules as pure functions (paper, section 4.1). No torch: the report draws
-them.
-"""
+"""The learning rate's schedules (paper, section 4.1). No torch: the report draws them."""
 
 import math
 
@@ -16,19 +14,17 @@ def warmup_linear(x: float, warmup: float) -> float:
 
 
 def warmup_cosine(x: float, warmup: float) -> float:
-    """Rise linearly to 1 over `warmup`, then follow half a cosine to 0, counted from the first
-    update.
-    """
+    """Rise to 1 over `warmup`, then follow half a cosine to 0, counted from the first update."""
     return x / warmup if x <= warmup else 0.5 * (1.0 + math.cos(math.pi * x))
 
 
 def warmup_constant(x: float, warmup: float) -> float:
-    """Rise linearly to 1 over `warmup`, then stay."""
+    """Rise to 1 over `warmup`, then stay."""
     return x / warmup if x <= warmup else 1.0
 
 
 def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
-    """Return the rate's factor at `update`, counted from 1 to `updates`; after the end it stays."""
+    """Return the rate's factor at `update`, counted from 1."""
     functions = {
         "warmup_linear": warmup_linear,
         "warmup_cosine": warmup_cosine,
@@ -39,7 +35,7 @@ def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
 
 
 def snapshot_updates(updates: int, per_decade: int) -> set[int]:
-    """Return the updates whose weights are kept: 10^(k / per_decade), rounded, and the last."""
+    """Return the updates whose weights are kept, evenly on a log scale."""
     exponents = range(math.ceil(math.log10(updates) * per_decade) + 1)
     return {update for k in exponents if (update := round(10 ** (k / per_decade))) < updates} | {
         updates

@@ -1,6 +1,4 @@
-"""What makes training fast on a machine: arithmetic (weights, sums and softmax stay float32),
-compiled blocks, fused attention, rows at once.
-"""
+"""What makes training fast on a machine."""
 
 import os
 import shutil
@@ -26,8 +24,8 @@ USABLE = 0.9  # of a GPU's memory: CUDA itself, and what lies unused between ten
 def speed_up(
     network: Network, recipe: Optimization, machine: Machine, tokens: int
 ) -> dict[str, str]:
-    """Prepare a network to train on so many tokens in batches of one shape (0: of many shapes, not
-    compiled), and return the choices. GPT1_COMPILE overrides one.
+    """Prepare a network to train on so many tokens in batches of one shape (0: of many shapes), and
+    return the choices.
     """
     products = arithmetic(torch.device(machine.device), recipe.precision)
     compiled = fused = False
@@ -45,12 +43,11 @@ def speed_up(
 def token_bytes(network: Network) -> int:
     """Return the bytes that a training step keeps of a token, in a row as long as the context, in
     bf16 with dropout.
-
-    By torch's saved_tensors_hooks on a CPU 1.31 MB at the paper's sizes, .94 of them attention
-    written out; fused kernels keep less.
     """
     if isinstance(network, Lstm):
         return LSTM_BYTES * network.recurrent.hidden_size
+    # By torch's saved_tensors_hooks on a CPU 1.31 MB at the paper's sizes, .94 of them attention
+    # written out. Fused kernels keep less, but no GPU has shown how much.
     sizes = network.sizes
     return sizes.layers * (
         30 * sizes.width + 4 * sizes.feed_forward + 12 * sizes.heads * sizes.context
@@ -58,7 +55,7 @@ def token_bytes(network: Network) -> int:
 
 
 def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: float) -> int:
-    """Return `rows` of so many tokens, halved until a training step fits a GPU's memory."""
+    """Halve `rows` until a training step fits a GPU's memory."""
     size = sum(part.numel() for part in network.parameters())
     logits = OTHER_BLOCKS.rows * len(network.tokens)
     room = USABLE * memory_bytes - TRAINED_BYTES * size - LOGIT_BYTES * logits
@@ -68,7 +65,7 @@ def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: fl
 
 
 def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: int) -> bool:
-    """Return whether compiling a decoder's blocks pays for so many tokens."""
+    """Return whether compiling a decoder's blocks pays."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if not tokens or not compiler:
         return False
@@ -85,14 +82,13 @@ def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: i
 
 
 def arithmetic(device: torch.device, precision: str) -> str:
-    """Return the precision that a device computes in: "fp32" also where the processor has no
-    bfloat16 products, for torch's would take a hundred times as long.
-    """
+    """Return the precision that a device computes in."""
+    # torch's bfloat16 without such products takes a hundred times as long
     return precision if device.type != "cpu" or native_bf16() else "fp32"
 
 
 def native_bf16() -> bool:
-    """Return whether this processor multiplies bfloat16 numbers at least as fast as float32."""
+    """Return whether this processor multiplies bfloat16 numbers fast."""
     try:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     except (AttributeError, RuntimeError):  # a torch built without that library
