@@ -1,4 +1,4 @@
-"""The end of its parent kills a fork server that imports this, with all its forks. Linux only."""
+"""A fork server that imports this ends with its parent, and so do its forks. Linux only."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The exception that a person reads, and exit statuses."""
+"""Errors that a person reads, and exit statuses."""
 
 import codecs
 import errno
@@ -21,9 +21,7 @@ ELSEWHERE = "run this in a project folder (the root of a clone)"
 
 
 def printable(text: str) -> str:
-    """Escape what could steer a terminal: control characters, marks of direction, half
-    characters.
-    """
+    """Escape what could steer a terminal."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
         for letter in text
@@ -36,7 +34,7 @@ def plain(text: str) -> str:
 
 
 def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
-    """Return `; did you mean cola?` for a name that resembles or abbreviates a known one."""
+    """Return `; did you mean cola?` for a name like a known one."""
     import difflib
 
     short = re.compile(".*".join(map(re.escape, name)))
@@ -53,18 +51,18 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 
 class UserError(Exception):
-    """A mistake that the user can correct: what was expected, what was found, what to do."""
+    """A mistake that the user can correct."""
 
     def __str__(self) -> str:
         return printable(" ".join(super().__str__().split()))
 
 
 class TemporaryError(UserError):
-    """A fault of network or disk that the next try may not meet."""
+    """A fault that the next try may not meet."""
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """End a stage with one line and a status where a person can mend the error."""
+    """Run a stage; an error that a person can mend ends it with one line."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout = sys.stdout or io.StringIO()  # it was closed

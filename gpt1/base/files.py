@@ -1,4 +1,4 @@
-"""Where files lie, and how they are written: beside the target, synced, renamed."""
+"""Where files lie, and how they are written whole."""
 
 import hashlib
 import json
@@ -22,9 +22,7 @@ def stage_folder(stage: str, *parts: str) -> Path:
 
 
 def refuse_links() -> None:
-    """Raise UserError where a folder of outputs is a link out of the checkout, which DVC
-    refuses.
-    """
+    """Raise UserError where a folder of outputs is a link out of the checkout."""
     for folder in (DATA, *DATA.glob("*"), *DATA.glob("*/*")):
         if folder.is_symlink() and not folder.is_file():  # a file may lie in DVC's cache
             free = {RAW, LOGS, CHECKPOINTS} & {folder, folder.parent}
@@ -56,10 +54,10 @@ def link_or_copy(source: str, target: str) -> str:
 
 @contextmanager
 def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
-    """Open a temporary file, which replaces `path` when the block ends without error. It has a name
-    of its own where two processes may write `path` at once (`apart`).
-    """
+    """Open a temporary file, which replaces `path` when the block ends without error."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # apart: two processes may write at once (Ray may repeat a task); else the next process takes
+    # over a killed one's file
     temporary = path.with_name(f".{path.name}.{uuid4().hex if apart else 'partial'}")
     try:
         text = "b" not in mode
@@ -78,7 +76,7 @@ def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
 @contextmanager
 def writing_folder(folder: Path) -> Iterator[Path]:
     """Give a temporary folder, which replaces `folder` when the block ends without error. Raises
-    UserError for a link or a mount point.
+    UserError.
     """
     if folder.is_symlink() or folder.is_mount():
         raise UserError(
@@ -111,7 +109,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON. Raises OSError, or ValueError where it is damaged."""
+    """Read JSON. Raises OSError, or ValueError."""
     return parse_json(path.read_text(encoding="utf-8"))
 
 
@@ -135,9 +133,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Read arrays of numpy's savez, running no code. Raises OSError, KeyError for a missing name,
-    ValueError for damage.
-    """
+    """Read arrays of numpy's savez, running no code. Raises OSError, KeyError, ValueError."""
     import numpy as np
 
     try:
@@ -156,12 +152,12 @@ def sha256_file(path: Path) -> str:
 
 
 def fingerprint(value: Any) -> str:
-    """Return sixteen hexadecimal digits that stand for a JSON value."""
+    """Return sixteen hexadecimal digits of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a system or an editor keeps a file for itself."""
+    """Return whether a system or an editor hides a file."""
     return any(
         component.startswith((".", "~$")) or component == "__MACOSX"
         for component in PurePath(name).parts

@@ -1,4 +1,4 @@
-"""Ctrl-C delayed where it must not interrupt; a process that ends with its parent."""
+"""Ctrl-C, and the end of a parent."""
 
 import ctypes
 import signal
@@ -12,15 +12,15 @@ LIBC = ctypes.CDLL(None)  # before any fork
 
 
 def end_with_parent(number: int = signal.SIGTERM) -> None:
-    """Have the kernel send this process a signal when its parent ends. Linux only."""
+    """Ask for a signal when this process's parent ends. Linux only."""
     if sys.platform == "linux":
         LIBC.prctl(PR_SET_PDEATHSIG, number)
 
 
 @contextmanager
 def interrupts_held() -> Iterator[list[int]]:
-    """Delay a Ctrl-C until the block ends; until then the list holds it. Raises KeyboardInterrupt.
-    Does nothing where SIGINT is ignored.
+    """Delay a Ctrl-C until the block ends; until then the list holds it. Raises
+    KeyboardInterrupt.
     """
     signals: list[int] = []
     before = signal.getsignal(signal.SIGINT)

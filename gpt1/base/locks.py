@@ -1,4 +1,4 @@
-"""Locks on files; a server of this folder locks the file that holds its address."""
+"""Locks on files, and the addresses of this folder's servers."""
 
 import fcntl
 from collections.abc import Callable, Iterator
@@ -9,9 +9,7 @@ from typing import IO
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[IO[str]]:
-    """Give the file, locked for this process. Waits for another process, or raises
-    BlockingIOError.
-    """
+    """Give the file, locked for this process. Raises BlockingIOError unless it is to `wait`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -24,7 +22,7 @@ def server_file(name: str) -> Path:
 
 
 def server_address(name: str) -> str:
-    """Return the address of this folder's running server; "" for none."""
+    """Return the running server's address, or ""."""
     if not (path := server_file(name)).is_file():
         return ""
     try:
@@ -36,9 +34,7 @@ def server_address(name: str) -> str:
 
 @contextmanager
 def announced(name: str) -> Iterator[Callable[[str], None]]:
-    """Give a function that publishes an address until the block ends. Raises BlockingIOError where
-    that server runs.
-    """
+    """Give a function that publishes an address. Raises BlockingIOError where that server runs."""
     with locked(server_file(name), wait=False) as file:
 
         def announce(address: str) -> None:

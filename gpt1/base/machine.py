@@ -1,4 +1,4 @@
-"""Where a program runs: processor, cores, GPUs, settings, commit."""
+"""Where a program runs."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ def machine() -> dict[str, str]:
 
 
 def checkout(folder: Path) -> dict[str, str]:
-    """Return a folder's git commit, and whether tracked files but params.yaml differ from it."""
+    """Return a folder's git commit, and whether tracked files differ from it."""
     git = ("git", "-C", str(folder))
     commit = output(*git, "rev-parse", "HEAD") or "unknown"
     status = output(*git, "status", "--porcelain", "--branch", "-uno", "--", ":!params.yaml")
@@ -33,7 +33,7 @@ def checkout(folder: Path) -> dict[str, str]:
 
 
 def output(*command: str) -> str:
-    """Return a command's output, "" where it fails or takes more than five seconds."""
+    """Return a command's output, "" where it fails."""
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -42,11 +42,11 @@ def output(*command: str) -> str:
 
 
 INSTRUCTION_SETS = {"amx_tile": "AMX", "avx512f": "AVX-512", "avx2": "AVX2"}  # the widest first
-CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+CONTAINER_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # "150000 100000": microseconds a period
 
 
 def cores() -> int:
-    """Return how many cores this process may use, by binding or a container's quota."""
+    """Return how many cores this process may use."""
     bound = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
@@ -56,9 +56,7 @@ def cores() -> int:
 
 
 def cpu_name() -> str:
-    """Return the processor's name and the widest instruction set that torch uses, which decides the
-    bits of results.
-    """
+    """Return the processor and its widest instruction set, which decides the bits of results."""
     path = Path("/proc/cpuinfo")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     named = re.search(r"^model name\s*:\s*(.*\S)", text, re.MULTILINE)
@@ -68,7 +66,7 @@ def cpu_name() -> str:
 
 
 def usable_gpus() -> int:
-    """Return how many GPUs torch can use; warn where it can use none of those there."""
+    """Return how many GPUs torch can use; warn where it can use none of them."""
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -84,7 +82,7 @@ def usable_gpus() -> int:
 
 
 def visible_gpus() -> list[str]:
-    """Return GPUs by number from CUDA_VISIBLE_DEVICES, else from nvidia-smi."""
+    """Return the numbers of the GPUs."""
     if setting("GPT1_DEVICE") == "cpu":
         return []
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
@@ -93,5 +91,5 @@ def visible_gpus() -> list[str]:
 
 
 def setting(name: str) -> str | None:
-    """Return a setting from the environment, else from .env."""
+    """Return a setting from environment or .env."""
     return {**dotenv_values(".env"), **os.environ}.get(name)

@@ -18,12 +18,12 @@ from gpt1.params.schema import Model
 
 
 def dropped(x: Tensor, rate: float) -> Tensor:
-    """Apply torch's dropout: 0 with probability `rate`, else x / (1 - rate)."""
+    """Apply dropout: 0 with probability `rate`, else x / (1 - rate)."""
     return F.dropout(x, rate, training=rate > 0)
 
 
 class Block(nn.Module):
-    """n = LN(x + attention(x)); LN(n + feed_forward(n))."""
+    """LN(x + attention(x)), then the same with the feed-forward layer."""
 
     def __init__(self, sizes: Model) -> None:
         super().__init__()
@@ -84,20 +84,20 @@ class Embeddings(NamedTuple):
     positions_pd: Tensor
 
     def all_rows_vd(self) -> Tensor:
-        """Return all rows, over which the authors' softmax runs in fine-tuning."""
+        """Return all rows, the authors' softmax in fine-tuning."""
         return torch.cat([self.tokens_vd, self.positions_pd])
 
 
 class Hidden(NamedTuple):
-    """Hidden states [b, t, d], and the embeddings that the softmax is tied to."""
+    """Hidden states [b, t, d], and the embeddings of the softmax."""
 
     hidden_btd: Tensor
     embeddings: Embeddings
 
 
 class Decoder(nn.Module):
-    """The Transformer language model. `generator` draws embeddings from N(0, embedding_deviation),
-    other matrices from N(0, weight_deviation); biases are 0.
+    """The Transformer. `generator` draws embeddings from N(0, embedding_deviation), other matrices
+    from N(0, weight_deviation).
     """
 
     def __init__(self, sizes: Model, rows: int, generator: torch.Generator) -> None:
@@ -126,7 +126,7 @@ class Decoder(nn.Module):
 
     @property
     def context(self) -> int:
-        """Return the positions of the longest sequence."""
+        """Return the longest length."""
         return self.sizes.context
 
     @torch.no_grad()
@@ -142,9 +142,8 @@ class Decoder(nn.Module):
                 module.reset_parameters()
 
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
-        """Return hidden states of token ids [b, t]; a state sees its own and earlier positions
-        only. `dropout` is the rate of all dropouts but the classifier's. With `real` tokens, other
-        states are 0.
+        """Return hidden states of token ids [b, t], each of which sees no later position. With
+        `real` tokens, other states are 0.
         """
         embeddings = Embeddings(self.tokens, self.positions)
         if dropout:  # one mask over the whole matrix, as the authors' code has it
@@ -162,7 +161,7 @@ class Decoder(nn.Module):
         return Hidden(layout.padded(x_md), embeddings)
 
     def _bias(self, t: int) -> Tensor | None:
-        """Return what is added to the scores [t, t]; None with torch's fused attention."""
+        """Return what is added to the scores [t, t]."""
         if self.fused_attention:
             return None
         return torch.full((t, t), -math.inf, device=self.tokens.device).triu(1)

@@ -1,6 +1,4 @@
-"""The classifiers (paper, section 3.2 and Figure 1), which read the hidden state at the first
-extract symbol.
-"""
+"""The classifiers on the state at the first extract symbol (paper, section 3.2 and Figure 1)."""
 
 from typing import Literal, NamedTuple
 
@@ -21,9 +19,7 @@ def first_extract(tokens_bt: Tensor, extract: int) -> Tensor:
 
 
 class Head(nn.Module):
-    """Dropout, then a linear layer from N(0, deviation). `choose` gives a logit per sequence, the
-    others `outputs` per example.
-    """
+    """Dropout, then a linear layer from N(0, deviation)."""
 
     def __init__(
         self,
@@ -41,7 +37,7 @@ class Head(nn.Module):
             self.linear.bias.zero_()
 
     def forward(self, states_bkd: Tensor, dropout: float = 0.0) -> Tensor:
-        """Return logits [b, outputs] from the extracted states of each example's k sequences."""
+        """Return logits [b, outputs] from the states of each example's k sequences."""
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout:
             # One mask for all sequences of an example, so that its choices are compared on the same
@@ -50,7 +46,7 @@ class Head(nn.Module):
         return functions[self.combine](states_bkd)
 
     def classify(self, states_bkd: Tensor) -> Tensor:
-        """Read the one sequence of an example: classification and entailment."""
+        """Read the one sequence of an example."""
         logits_bo: Tensor = self.linear(states_bkd[:, 0])
         return logits_bo
 
@@ -66,7 +62,7 @@ class Head(nn.Module):
 
 
 class Classified(NamedTuple):
-    """Logits [b, outputs], the hidden states of all b·k sequences, and the embeddings."""
+    """Logits [b, outputs], hidden states of all sequences, embeddings."""
 
     logits_bo: Tensor
     hidden_ntd: Tensor
@@ -74,7 +70,7 @@ class Classified(NamedTuple):
 
 
 class Classifier(nn.Module):
-    """A head on a network whose last token row is the extract symbol."""
+    """A head on a network; its last token row is extract."""
 
     def __init__(self, decoder: Network, head: Head) -> None:
         super().__init__()
@@ -83,7 +79,7 @@ class Classifier(nn.Module):
         self.extract = decoder.tokens.shape[0] - 1
 
     def padded_length(self, t: int) -> int:
-        """Return one of few lengths for sequences of t tokens: each new shape costs time."""
+        """Return one of few lengths, because each new shape costs time."""
         return t + min(-t % LENGTHS, self.decoder.context - t)
 
     def forward(
@@ -93,8 +89,8 @@ class Classifier(nn.Module):
         classifier_dropout: float = 0.0,
         real: Real | None = None,
     ) -> Classified:
-        """Return logits of token ids [b, k, t], right-padded with any id but extract. `real` are
-        the tokens, padded to `padded_length`, where known.
+        """Return logits of token ids [b, k, t], right-padded with any id but extract, whose `real`
+        tokens may be known.
         """
         b, k, t = tokens_bkt.shape
         longer = self.padded_length(t)

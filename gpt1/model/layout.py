@@ -1,5 +1,5 @@
-"""Which padding of a batch is computed, and which sequences attend together. Shape letters are as
-in gpt.py.
+"""Which padding is computed, and which sequences attend together. Shape letters are as in
+gpt.py.
 """
 
 import math
@@ -17,22 +17,20 @@ WORTH_A_GROUP = {"cpu": 1 << 14}
 class AttentionGroup(NamedTuple):
     """Neighbouring sequences that attend separately, padded to t only."""
 
-    start: int
+    start: int  # its sequences are `start` to before `end`
     end: int
     t: int
-    first: int
+    first: int  # its real tokens are `first` to before `last`
     last: int
 
 
 class Layout(NamedTuple):
-    """The m computed tokens of b sequences of t positions. Other padding takes part in attention
-    only.
-    """
+    """The m computed tokens of b sequences."""
 
     b: int
     t: int
-    real_m: Tensor | None
-    bias_tt: Tensor | None
+    real_m: Tensor | None  # their places; None: everywhere
+    bias_tt: Tensor | None  # added to the scores, -inf where blind; None: torch's fused attention
 
     def tokens(self) -> int:
         """Return m."""
@@ -63,7 +61,7 @@ class Layout(NamedTuple):
 
 
 def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
-    """Cut a batch, sorted by length, where this saves more than `worth` attention scores."""
+    """Cut a sorted batch where this saves more than `worth` attention scores."""
     groups, start, first, lengths = list[AttentionGroup](), 0, 0, lengths_n.tolist()
     while start < len(lengths):
         half, end = (start + len(lengths) + 1) // 2, len(lengths)
@@ -81,9 +79,8 @@ def groups_of(lengths_n: Tensor, t: int, worth: float) -> list[AttentionGroup]:
 
 
 def few(m: int) -> int:
-    """Round m up by at most an eighth: each new shape costs oneDNN more than a small bfloat16
-    product.
-    """
+    """Round m up by at most an eighth, to one of few numbers."""
+    # each new shape costs oneDNN more than a small bfloat16 product
     step = 1 << max(0, m.bit_length() - 4)
     return -(-m // step) * step
 
@@ -91,14 +88,14 @@ def few(m: int) -> int:
 class Real(NamedTuple):
     """The tokens to compute of n right-padded sequences."""
 
-    places_m: Tensor
-    last_n: Tensor
-    groups: Sequence[AttentionGroup] = ()
+    places_m: Tensor  # among the n · t
+    last_n: Tensor  # position of each sequence's last token
+    groups: Sequence[AttentionGroup] = ()  # none: all attend together
 
 
 def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
-    """Return the tokens to compute: all within their lengths, ascending, then as much padding as
-    makes m one of few numbers. It runs on the host, so it does not wait for a GPU.
+    """Return the tokens to compute: all within their lengths, then padding that makes m one of few
+    numbers. It does not wait for a GPU.
     """
     real = (torch.arange(t) < lengths_n[:, None]).flatten()
     real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)

@@ -16,9 +16,7 @@ FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Joz
 
 
 class Lstm(nn.Module):
-    """The LSTM language model, without positions. It is drawn as the decoder is; the forget gate's
-    bias is 1.
-    """
+    """The LSTM, drawn as the decoder is; the forget gate's bias is 1."""
 
     def __init__(self, sizes: Model, units: int, rows: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -38,8 +36,8 @@ class Lstm(nn.Module):
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
-        """Return hidden states of token ids [b, t]. Dropout acts on the embedding matrix and on the
-        LSTM's outputs; `real` changes nothing.
+        """Return hidden states of token ids [b, t]. Dropout acts on embeddings and outputs; `real`
+        changes nothing.
         """
         rows_vd = dropped(self.tokens, dropout)
         outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, rows_vd))

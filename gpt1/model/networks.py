@@ -27,7 +27,7 @@ LSTM_COMPONENTS = {
 def describe(
     name: str, params: Params, vocabulary_size: int, vocabulary_fingerprint: str
 ) -> Description:
-    """Describe the weights of a network of this run's sizes."""
+    """Describe the weights of a network."""
     config = params.model.model_dump()
     if name != "transformer":
         config["lstm_units"] = _units(name, params)
@@ -35,7 +35,7 @@ def describe(
 
 
 def make_network(name: str, params: Params, rows: int, generator: torch.Generator) -> Network:
-    """Build a network of this run's sizes with `rows` token embeddings."""
+    """Build a network with `rows` token embeddings."""
     if name == "transformer":
         return Decoder(params.model, rows, generator)
     return Lstm(params.model, _units(name, params), rows, generator)
@@ -46,7 +46,7 @@ def _units(name: str, params: Params) -> int:
 
 
 def parameters_by_component(network: Network) -> dict[str, int]:
-    """Count the parameters of each component, and of all as `total`."""
+    """Count the parameters of each component, and all."""
     parts: dict[str, int] = {}
     for name, parameter in network.named_parameters():
         # blocks.3.qkv.weight is of qkv, tokens of tokens.

@@ -1,6 +1,4 @@
-"""Weights as safetensors files that describe themselves, and their transfer into fine-tuning
-(paper, sections 4.1 and 5).
-"""
+"""Weights as safetensors files, and their transfer into fine-tuning (paper, sections 4.1 and 5)."""
 
 import json
 from collections.abc import Mapping
@@ -73,7 +71,7 @@ def save_state(path: Path, state: Mapping[str, Tensor], description: Description
 
 
 def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
-    """Read description and tensors of a weights file. Raises UserError where either is damaged."""
+    """Read description and tensors of a weights file. Raises UserError."""
     # Metadata is text from a file: nothing in it is trusted until its types are seen.
     metadata, tensors = read_tensors(path)
     try:
@@ -94,9 +92,7 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
 
 
 def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> None:
-    """Raise UserError where a file states larger sizes than it holds, which would fill the
-    memory.
-    """
+    """Raise UserError where a file states larger sizes than it holds."""
     inner = 4 * sizes.width + 2 * sizes.feed_forward
     least = sizes.width * (sizes.context + sizes.layers * inner)
     numbers = sum(tensor.numel() for tensor in tensors.values())
@@ -108,9 +104,7 @@ def refuse_smaller(path: Path, tensors: Mapping[str, Tensor], sizes: Model) -> N
 
 
 def check_description(found: Description, expected: Description, path: Path) -> None:
-    """Raise UserError that names all differences between the weights at `path` and those
-    expected.
-    """
+    """Raise UserError that names all differences from what is expected."""
     differences = [
         f"{name} {getattr(expected, name)}, found {getattr(found, name)}"
         for name in ("kind", "vocabulary_size", "vocabulary_fingerprint")
@@ -132,16 +126,15 @@ def check_description(found: Description, expected: Description, path: Path) -> 
 
 
 def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
-    """Fill a model with weights of the same description. Raises UserError where they do not fit."""
+    """Fill a model with weights. Raises UserError where they do not fit."""
     found, tensors = read_weights(path)
     check_description(found, expected, path)
     _copy(tensors, dict(model.state_dict()), sorted(model.state_dict()), path)
 
 
 def transfer_weights(path: Path, expected: Description, network: Network, layers: Transfer) -> None:
-    """Copy pre-trained weights into a network; the rest, with the special symbols' rows, stays
-    random. A number k of layers means embeddings (tokens and positions) and the first k blocks.
-    Raises UserError where they do not fit.
+    """Copy pre-trained weights into a network: all, none, or embeddings and the first blocks. The
+    rest stays random. Raises UserError where they do not fit.
     """
     if layers == "none":
         return

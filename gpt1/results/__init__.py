@@ -1,3 +1,3 @@
-"""The paper's numbers and ours beside them: tables, figures, claims, the page. No torch."""
+"""The paper's numbers and ours beside them. No torch."""
 
 from gpt1.results.runs import load as load

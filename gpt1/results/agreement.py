@@ -1,6 +1,4 @@
-"""This module decides whether two runs of one recipe on the same data agree; docs/results.md states
-the rule.
-"""
+"""Two runs agree or not, by the rule of docs/results.md."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,13 +25,12 @@ PERPLEXITY_RATIO = 1.02
 
 
 class Agreement(NamedTuple):
-    """Whether two runs agree (None: not comparable), in one sentence, and their mean scores by
-    KEYS, `here` and `there`. `spread` is the deviation over seeds there (with one seed there:
-    here), `allowed` the largest difference that counts as agreement.
-    """
+    """A comparison of two runs."""
 
     sentence: str
-    agree: bool | None
+    agree: bool | None  # None: not comparable
+    # by KEYS: means over seeds, `here` and `there`; `spread`, the deviation over seeds there (with
+    # one seed there: here); `allowed`, the largest difference that counts as agreement
     scores: pd.DataFrame
 
 
@@ -73,17 +70,13 @@ def agreement(other: Path, title: str) -> Agreement:
 
 
 def agreement_with_shipped() -> str:
-    """Say whether this run agrees with the shipped one of its recipe and data. "" where none
-    ships.
-    """
+    """Say whether this run agrees with a shipped one. "" where none is comparable."""
     found = (agreement(find_run(name), name) for name in shipped() if not Path(RUN).is_file())
     return next((each.sentence for each in found if each.agree is not None), "")
 
 
 def side_by_side(other: Path) -> pd.DataFrame:
-    """Join the scores of both runs by KEYS. Each system's mean is over the columns of Table 5 that
-    both have.
-    """
+    """Join both runs' scores, and each system's mean of the columns that both have."""
     sides, runs = [], list[pd.DataFrame]()
     for run in (Path(), other):
         paths = sorted((run / stage_folder("report")).glob(f"*/{SCORES}"))
@@ -111,7 +104,7 @@ def side_by_side(other: Path) -> pd.DataFrame:
 
 
 def different_parameters(other: Path) -> Iterator[str]:
-    """Yield the recipe's parameters that differ; none where a run has no params.yaml."""
+    """Yield the recipe's parameters that differ."""
     sides: list[dict[str, Any]] = [
         pd.json_normalize(read_yaml(path)).iloc[0].to_dict() if path.is_file() else {}
         for path in (Path("params.yaml"), other / "params.yaml")
@@ -130,7 +123,7 @@ def different_parameters(other: Path) -> Iterator[str]:
 
 
 def different_perplexity(other: Path) -> Iterator[str]:
-    """Yield a line where the first Transformers, of one seed, differ too much in perplexity."""
+    """Yield a line where the first Transformers differ too much in perplexity."""
     values, seeds = [], []
     for run in (Path(), other):
         path = run / stage_folder("report", "curves", "training.csv")

@@ -1,4 +1,4 @@
-"""The answer of a run on one screen: a sentence, a table of tasks, the three claims."""
+"""The answer of a run on one screen."""
 
 from typing import NamedTuple
 
@@ -30,9 +30,7 @@ class Answer(NamedTuple):
 
 
 def answer(state: Freshness) -> Answer:
-    """Summarise the reports of this folder that were made from the same inputs. Raises UserError
-    where one is damaged.
-    """
+    """Summarise the reports that were made from the same inputs. Raises UserError."""
     paths = {path.parent.name: path for path in stage_folder("report").glob(f"table?/{SCORES}")}
     if (path := stage_folder("report", "claims", CLAIMS)).is_file():
         paths["claims"] = path
@@ -55,9 +53,7 @@ def answer(state: Freshness) -> Answer:
 
 
 def tasks_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per task, those of Table 5 first: the paper (not beside made-up tasks), this
-    run with its deviation over seeds, and the baselines.
-    """
+    """Return one row per task: the paper (not beside made-up tasks), this run, the baselines."""
     rows = {}
     for name in ("table5", *OTHERS):
         table = table_of(scores, name)
@@ -109,7 +105,7 @@ def legend(scores: pd.DataFrame) -> str:
 
 
 def primary_table(claims: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per comparison of the three claims."""
+    """Return the comparisons of the three claims."""
     table = claims_table(claims[claims["primary"]]).drop(columns="tasks")
     if claims["low"].isna().all():
         table = table.drop(columns=["95 % interval", "p"])

@@ -1,6 +1,4 @@
-"""Tests of what the paper says of its ablations (section 5, Table 5, Figure 2): three claims have a
-verdict, five differences have none.
-"""
+"""What the paper says of its ablations (section 5, Table 5, Figure 2), tested."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,11 +66,9 @@ CLAIMS = (
 
 
 def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per comparison, from the predictions of Table 5 and Figure 2.
-
-    `ours` and `theirs` are means over the columns that the paper's own systems have, `low` and
-    `high` the 95 % interval of their difference. `p` is adjusted by Holm over the three claims;
-    against two LSTMs the larger p counts.
+    """Return one row per comparison, from the predictions of Table 5 and Figure 2. `ours` and
+    `theirs` are means over the columns that the paper's own systems have, `low` and `high` the 95 %
+    interval of their difference.
     """
     predictions = pd.concat([ablations, *_figure2(figure2)], ignore_index=True)
     predictions_by_task = dict(list(predictions.groupby(["system", "task"], sort=False)))
@@ -124,11 +120,7 @@ def difference(
     columns: Sequence[ScoredColumn],
 ) -> dict[str, Any]:
     """Compute the mean of `system` minus `other` over common columns and seeds, with its 95 %
-    interval.
-
-    `resampled` gives a system's scores by fine-tuning seed: of all examples, then of each resample.
-    Seeds of one pre-training are averaged first. Where nothing is common, only `columns` is
-    returned.
+    interval. `resampled` gives scores by fine-tuning seed: of all examples, then of each resample.
     """
     both = {column: (resampled(system, column), resampled(other, column)) for column in columns}
     pairs = {column: pair for column, pair in both.items() if not (pair[0].empty or pair[1].empty)}
@@ -182,7 +174,7 @@ def _verdict(rows: pd.DataFrame, p: float, tasks: int) -> str:
 
 
 def _figure2(predictions: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Yield layer transfer with its whole model; the first and last snapshot are two systems."""
+    """Yield layer transfer, then the first and last snapshot as two systems."""
     zero_shot = predictions["update"].notna()
     tasks = predictions.loc[predictions["system"] == "layers-0", "task"].unique()
     yield predictions[~zero_shot & predictions["task"].isin(tasks)]
@@ -194,7 +186,6 @@ def _figure2(predictions: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def _published(system: str, other: str, titles: str) -> float:
-    """Return the paper's difference over columns of Table 5, NaN for none."""
     if not titles or not {system, other} <= TABLE5_ROWS.keys():
         return np.nan
     means = paper_means(titles.split(", "))

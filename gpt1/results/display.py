@@ -1,4 +1,4 @@
-"""Every report as tables for a reader, and as text in the formats of pandas."""
+"""Every report as tables, and as text in the formats of pandas."""
 
 import json
 from collections.abc import Callable
@@ -24,9 +24,7 @@ Titled = dict[str, pd.DataFrame]  # a heading, and the table below it
 
 
 def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]:
-    """Return a report's tables by heading, and its notes. Raises UserError where it does not
-    exist.
-    """
+    """Return a report's tables by heading, and its notes. Raises UserError."""
     folder = folder or stage_folder("report", name)
     if name == "claims":
         return {"Claims of the paper": claims_table(read_table(folder / CLAIMS_FILE))}, list(CLAIMS)
@@ -47,7 +45,7 @@ def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]
 
 
 def layers_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean score by number of layers transferred; the last row has all."""
+    """Return the mean score by number of layers transferred."""
     layer_scores = scores[scores["update"].isna()]
     means = layer_scores.pivot_table(index="system", columns="column", values="score", sort=False)
     order = sorted(

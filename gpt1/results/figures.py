@@ -1,5 +1,5 @@
-"""Table 5, Figure 2 and the curves as pictures, in colours that colour-blind people can tell apart;
-equal numbers give equal bytes.
+"""Table 5, Figure 2 and the curves as pictures that colour-blind people can read; equal numbers
+give equal bytes.
 """
 
 import io
@@ -66,7 +66,7 @@ def plot_table5(scores: pd.DataFrame) -> "Figure":
 
 
 def plot_layers(scores: pd.DataFrame, layers: int) -> "Figure":
-    """Plot Figure 2, left: score by the number of layers transferred, of `layers` in all."""
+    """Plot Figure 2, left: score by layers transferred, of `layers` in all."""
     figure, [axes] = panels(1, 1, (4.2, 2.9))
     layer_scores = scores[scores["update"].isna()]
     tasks = layer_scores.loc[layer_scores["system"] == "layers-0", "task"].unique()
@@ -90,8 +90,8 @@ def plot_layers(scores: pd.DataFrame, layers: int) -> "Figure":
 
 
 def relative(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return zero-shot scores with their `relative` performance, 0 for random, 1 for the state of
-    the art before the paper (Figure 2, right); `band` is its standard error.
+    """Return zero-shot scores with their `relative` performance (Figure 2, right): 0 is random, 1
+    the state of the art before the paper. `band` is its standard error.
     """
     zero_shot = scores[scores["update"].notna() & scores["score"].notna()].astype({"update": int})
     zero_shot = zero_shot.join(ZERO_SHOT, on="task")

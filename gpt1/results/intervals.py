@@ -1,6 +1,4 @@
-"""How sure a score or a difference is: resampled clusters, Student's t over pre-training seeds,
-Holm's method. Arrays may have axes [...] of simulated runs.
-"""
+"""How sure a score or a difference is. Arrays may have axes [...] of simulated runs."""
 
 from typing import Any
 
@@ -18,10 +16,9 @@ HALVINGS = 60
 
 def resampling_counts(clusters: int, seed: int) -> Floats:
     """Return weights [1 + DRAWS, clusters]: row 0 counts each cluster once, every other row how
-    often it is drawn with replacement (Efron and Tibshirani 1993, chapter 8). One cluster gives
-    NaN, because it tells nothing of others.
+    often it is drawn with replacement (Efron and Tibshirani 1993, chapter 8).
     """
-    if clusters < 2:
+    if clusters < 2:  # one tells nothing of others
         return np.vstack([np.ones((1, 1)), np.full((DRAWS, 1), np.nan)])
     resampled = np.random.default_rng(seed).multinomial(clusters, [1 / clusters] * clusters, DRAWS)
     return np.vstack([np.ones(clusters), resampled])
@@ -31,8 +28,7 @@ def resampled_scores(
     metric: str, labels: Array, answers: Array, clusters: Array, seed: int = 0
 ) -> Floats:
     """Compute scores x 100 [..., s, 1 + DRAWS] of answers [..., s, n] to labels [..., n]: of all
-    examples, then of each resample of their clusters [n]. Raises ValueError for an unknown metric
-    or no examples.
+    examples, then of each resample of their clusters [n]. Raises ValueError.
     """
     if metric not in METRICS or not len(clusters):
         raise ValueError(f"expected one of {', '.join(METRICS)} and at least one example")
@@ -45,7 +41,7 @@ def resampled_scores(
 
 
 def _terms(metric: str, labels: Array, answers: Array) -> Floats:
-    """Return the terms [k, ..., s, n] that a metric sums; the first counts examples."""
+    """Return the terms [k, ..., s, n] that a metric sums."""
     ones = np.ones(answers.shape)
     if metric == "accuracy":
         terms = [labels == answers]
@@ -62,7 +58,6 @@ def _terms(metric: str, labels: Array, answers: Array) -> Floats:
 
 
 def _score(metric: str, sums: Floats) -> Floats:
-    """Return scores from sums [k, ...] over examples; undefined ones are 0."""
     if metric == "accuracy":
         return np.asarray(sums[1] / sums[0])
     if metric in ("f1", "matthews"):
@@ -83,10 +78,10 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 def deviation_of(scores: Floats) -> Floats:
     """Compute the sample deviation [...] over seeds of the mean over tasks of scores [task, ...,
-    s], but at least what independent tasks would give: without this floor 6 % of runs would decide
-    a claim where nothing is true, because three seeds can be alike by luck
-    (benchmarks/coverage.py).
+    s], but at least what independent tasks would give.
     """
+    # Three seeds can be alike by luck: without this floor 6 % of runs would decide a claim where
+    # nothing is true (benchmarks/coverage.py).
     over_seeds = scores.mean(axis=0).std(axis=-1, ddof=1)
     apart = np.sqrt(scores.var(axis=-1, ddof=1).sum(axis=0)) / len(scores)
     return np.asarray(np.maximum(over_seeds, apart))
@@ -97,7 +92,7 @@ def margin(
 ) -> Floats:
     """Compute half the width of the 1 - alpha interval of a mean over pre-training seeds: Student's
     t times their standard error, combined in squares with the error of drawing examples (Zou and
-    Donner 2008). One seed gives NaN.
+    Donner 2008).
     """
     from scipy import special  # half a second, which printing a table is not worth
 
@@ -110,9 +105,7 @@ def margin(
 def p_value(
     value: Floats | float, deviation: Floats | float, seeds: int, error: Floats | float
 ) -> Floats:
-    """Compute the two-sided p-value of the hypothesis 0: the alpha at which the interval just
-    reaches 0.
-    """
+    """Compute the two-sided p-value of 0: the alpha at which the interval just reaches it."""
     low, high = np.full(np.shape(value), -300.0), np.zeros(np.shape(value))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -122,9 +115,7 @@ def p_value(
 
 
 def holm(p_values: Floats) -> Floats:
-    """Adjust p-values [k, ...] of several claims: rejecting those at most alpha errs in any with a
-    probability of at most alpha (Holm 1979).
-    """
+    """Adjust p-values [k, ...] of several claims (Holm 1979)."""
     order = np.argsort(p_values, axis=0)
     remaining = np.arange(len(p_values), 0, -1).reshape(-1, *[1] * (p_values.ndim - 1))
     steps = np.minimum(np.maximum.accumulate(remaining * np.sort(p_values, axis=0), axis=0), 1)

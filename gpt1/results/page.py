@@ -18,9 +18,7 @@ SAMPLES = stage_folder("generate", "samples.json")
 
 
 def write_page(path: Path = INDEX) -> dict[str, Any]:
-    """Write the page; return its path, size and missing reports. Raises UserError where a result
-    cannot be read.
-    """
+    """Write the page; return its path, size and missing reports. Raises UserError."""
     try:
         contents = gathered()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -68,7 +66,7 @@ def _part(folder: Path) -> dict[str, Any]:
 
 
 def _inline(path: Path) -> str:
-    """Return an SVG without its XML header, with ids unlike those of others."""
+    """Return an SVG without its XML header; its ids become unlike others'."""
     picture = path.read_text(encoding="utf-8")
     picture = picture[picture.index("<svg") :]
     for sign in ('id="', 'href="#', "url(#"):

@@ -1,7 +1,4 @@
-"""The paper's own numbers: Tables 2 to 5, the whole GLUE row behind Table 4's last column, Figure 2
-by eye.
-
-Scores are x 100, NaN where the paper prints a dash. The last row of Tables 2 to 4 is the paper's
+"""The paper's own numbers, x 100, NaN where it prints a dash. The last row of Tables 2 to 4 is its
 model.
 """
 
@@ -17,7 +14,6 @@ MODEL = "Finetuned Transformer LM"
 
 
 def _table(text: str, index: Any = 0) -> pd.DataFrame:
-    """Read a table as it is printed."""
     cells = StringIO(text)
     table = pd.read_csv(
         cells, sep=r"\s*\|\s*", index_col=index, na_values="–", engine="python"
@@ -94,7 +90,7 @@ LSTM w/ aux LM               | 69.1 | 30.3 |  90.5 | 83.2 |  71.8 | 68.1 | 73.7 
 
 
 def paper_means(titles: Sequence[str]) -> pd.Series:
-    """Return each row's mean over columns of Table 5; of all or none it is the printed mean."""
+    """Return each row's mean over columns of Table 5, the printed one over all or none."""
     every = len(titles) in (0, len(TABLE5_METRICS))
     return TABLE5[AVERAGE] if every else TABLE5[list(titles)].mean(axis=1)
 

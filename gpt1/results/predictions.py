@@ -29,7 +29,7 @@ MADE_UP = "made up"
 
 @contextmanager
 def reading(path: Path, stage: str) -> Iterator[None]:
-    """Turn an error on a damaged file into a UserError that names the stage to run again."""
+    """Turn an error into a UserError that names the stage to run again."""
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -39,9 +39,8 @@ def reading(path: Path, stage: str) -> Iterator[None]:
 
 
 def predictions_of(params: Params, table: str) -> pd.DataFrame:
-    """Return all predictions that a table scores: where test labels are public, of test by the
-    weights chosen on dev, else of dev by the last weights. Raises UserError where a file is
-    damaged.
+    """Return the predictions that a table scores: where test labels are public, of test by the
+    weights chosen on dev, else of dev by the last weights. Raises UserError.
     """
     wanted = {column.task for column in columns_of(table)}
     if table == "table4":  # the GLUE score is over tasks of Table 2 too
@@ -60,8 +59,8 @@ def _typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Return the source of each task, "made up" or the release of its files, and a fingerprint of
-    its encoded labelled rows.
+    """Return each task's source, "made up" or its release, and a fingerprint of its labelled
+    rows.
     """
     made_up = [name for name, source in params.sources.items() if is_made_up(source.folder)]
     sources = dict.fromkeys(made_up, (MADE_UP, ""))
@@ -78,9 +77,7 @@ def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, s
 
 
 def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path, str, bool]]:
-    """Yield each system's name, folder of seeds, stage, and whether it starts from our
-    pre-training.
-    """
+    """Yield name, folder of seeds, stage, and whether it starts from our pre-training."""
     trained_here = params.pretrain.source == "train"
     folder = stage_folder("finetune", params.tasks[task].group, task)
     yield FULL, folder, f"finetune@{task}", trained_here
@@ -129,7 +126,6 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
 
 
 def _rows(encoded: Path, split: str, about: dict[str, Any]) -> pd.DataFrame:
-    """Return a split's examples; without a label it is NaN."""
     names = list(about.get("subsets") or ())
     arrays = read_arrays(encoded / f"{split}.npz", ["labels", *(["subset"] if names else [])])
     labels = arrays["labels"].astype(np.float64)

@@ -16,7 +16,7 @@ COMPOSED = "# Composed by: "
 
 
 def trainings() -> pd.DataFrame:
-    """Return the log of every training that has results and a log."""
+    """Return the logs of the trainings that have results."""
     facts = [read_training(*training).facts for training in finished_trainings(read_params())]
     logs = pd.DataFrame(facts, columns=["time", "seconds", "machine", "checkout"]).dropna()
     return logs.sort_values("time", ignore_index=True)

@@ -1,4 +1,4 @@
-"""What each report stage writes: long tables, plots, its tables in every format."""
+"""What each report stage writes."""
 
 import math
 from pathlib import Path
@@ -31,9 +31,7 @@ FACTS = ["updates", "tokens", "heldout_perplexity", "heldout_word_perplexity"]
 
 
 def write_report(params: Params, name: str, folder: Path) -> str:
-    """Fill a report's folder and return its text. Raises UserError where a result is damaged or
-    missing.
-    """
+    """Fill a report's folder and return its text. Raises UserError."""
     if name == "claims":
         both = (stage_folder("report", report) for report in ("table5", "figure2"))
         predictions = [read_table(report / PREDICTIONS) for report in both]
@@ -81,8 +79,8 @@ def write_report(params: Params, name: str, folder: Path) -> str:
 
 
 def means(scores: pd.DataFrame, name: str) -> pd.Series:
-    """Return the full model's mean of each column by its first metric; of Table 5 the mean of each
-    of the paper's systems.
+    """Return the full model's mean of each column; of Table 5 the mean of each of the paper's
+    systems.
     """
     if name == "table5":
         of_paper = scores[scores["system"].isin(TABLE5_ROWS)]
@@ -110,9 +108,8 @@ def about(params: Params) -> dict[str, str]:
 
 
 def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return three tables about each network's first pre-training: its curve (losses in nats a
-    token), final numbers, parameters by component; imported weights have none. Raises UserError
-    where a file is damaged.
+    """Return each network's first pre-training: its curve (losses in nats a token), final numbers,
+    parameters by component. Raises UserError.
     """
     curves, facts, parameters = [], [], []
     for network in NETWORK_TITLES if params.pretrain.source == "train" else ():

@@ -1,6 +1,4 @@
-"""Runs (a checkout, a packed run, or one that ships with gpt1), their tables, and which are out of
-date by dvc.lock.
-"""
+"""Find a run, read its tables, and ask dvc.lock which are out of date."""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -61,7 +59,7 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
 
 
 def read_table(path: Path) -> "pd.DataFrame":
-    """Read a table of a report. Raises UserError where it is missing or damaged."""
+    """Read a table of a report. Raises UserError."""
     import pandas as pd
     import pyarrow as pa
 
@@ -82,7 +80,7 @@ def write_table(frame: "pd.DataFrame", path: Path) -> None:
 
 
 def missing(path: Path) -> UserError:
-    """Explain why a file of a report is missing, and what to do."""
+    """Say why a report is missing, and what to do."""
     if not Path("dvc.yaml").is_file():
         return UserError(
             f"{Path.cwd()} holds no {path.parent}: run this in a project folder (the root of a"
@@ -99,7 +97,7 @@ def shipped() -> list[str]:
 
 
 def find_run(name: str | Path, option: str = "run") -> Path:
-    """Return a run's folder: `name`, or the shipped run of that name. Raises UserError."""
+    """Return a run's folder, also of a shipped run. Raises UserError."""
     if Path(name).is_dir():
         return Path(name)
     if str(name) in shipped():
@@ -111,9 +109,7 @@ def find_run(name: str | Path, option: str = "run") -> Path:
 
 @contextmanager
 def within(run: str | None) -> Iterator[None]:
-    """Work in a run's folder; None is the current one. Raises UserError where it holds no results
-    of ours.
-    """
+    """Work in a run's folder; None is the current one. Raises UserError."""
     if run is None:
         yield
         return
@@ -124,7 +120,7 @@ def within(run: str | None) -> Iterator[None]:
 
 @contextmanager
 def reading_run(option: str, folder: Path) -> Iterator[None]:
-    """Turn errors on a run's folder, which may be a stranger's, into a UserError."""
+    """Turn errors on a stranger's run into a UserError."""
     try:
         yield
     except (
@@ -145,25 +141,23 @@ def reading_run(option: str, folder: Path) -> Iterator[None]:
 
 
 class Freshness(NamedTuple):
-    """Which reports are outdated, or unknown to dvc.lock; whether the outdated ones have the same
-    inputs; all outdated stages.
-    """
+    """Which reports are up to date."""
 
     outdated: frozenset[str] = frozenset()
-    unrecorded: frozenset[str] = frozenset()
-    same_inputs: bool = True
+    unrecorded: frozenset[str] = frozenset()  # that dvc.lock does not know
+    same_inputs: bool = True  # of the outdated ones
     outdated_stages: frozenset[str] = frozenset()
 
     def beside(self, reports: Iterable[str]) -> list[str]:
-        """Return those reports whose numbers may be shown together: the up-to-date ones, or, where
-        none is, all if they have the same inputs.
+        """Return the reports whose numbers may be shown together: the up-to-date ones, else all of
+        equal inputs.
         """
         there = list(reports)
         fresh = [name for name in there if name not in self.outdated]
         return fresh or (there if self.same_inputs else [])
 
     def line(self, reports: Iterable[str]) -> str:
-        """Warn about these reports in one line; "" where all are up to date."""
+        """Warn about these reports in one line, or ""."""
         there = set(reports)
         outdated = " ".join(name for name in NAMES if name in self.outdated & there)
         unknown = " ".join(name for name in NAMES if name in self.unrecorded & there)
@@ -173,7 +167,7 @@ class Freshness(NamedTuple):
 
 
 def freshness(folder: Path = Path()) -> Freshness:
-    """Ask DVC about the reports of a checkout. Those of a packed run are up to date."""
+    """Ask DVC about a checkout's reports. A packed run is up to date."""
     if not (folder / "dvc.yaml").is_file():
         return Freshness()
     try:

@@ -1,4 +1,4 @@
-"""From predictions to scores: one long table, one row per score and seed."""
+"""From predictions to scores: one row per score and seed."""
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +17,8 @@ TYPES = dict.fromkeys([*SEEDS, "update", "n"], "Int64") | dict.fromkeys(
 
 
 def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.DataFrame, int]:
-    """Return scores x 100 of a system's predictions of a task, and the number of examples. Rows are
-    seeds (SEEDS); columns are the score of all examples, then of each resample. Empty where no
-    labelled row fits the column.
+    """Return a system's scores x 100 by seed, of all examples, then of each resample, and the
+    number of examples. Empty where no labelled row fits the column.
     """
     resampled_parts, examples = [], 0
     for part in column.parts or (None,):
@@ -53,9 +52,7 @@ def resampled_scores_of(rows: pd.DataFrame, column: ScoredColumn) -> tuple[pd.Da
 def scores_of(
     predictions: pd.DataFrame, table: str, sources: Mapping[str, tuple[str, str]] | None = None
 ) -> pd.DataFrame:
-    """Return the scores of a table's columns by system and seed. `sources` is {task: (`source`,
-    `rows`)}.
-    """
+    """Score a table's columns by system and seed. `sources` is {task: (`source`, `rows`)}."""
     rows = list(_rows(predictions, table, sources or {}))
     scores = pd.DataFrame(rows, columns=SCORES)
     if table == "table4":

@@ -1,4 +1,4 @@
-"""`gpt1 table`: print one report, compare it with another run's, or summarise all."""
+"""`gpt1 table`: print one report, a comparison, or the answer of all."""
 
 import sys
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ WIDTH = 80  # of the answer of all
 
 
 def show_answer(run: str | None) -> None:
-    """Print scores by task and what they show on 24 lines, the most important last. Raises
-    UserError where nothing has been made.
+    """Print the answer on 24 lines, the most important last. Raises UserError where nothing has
+    been made.
     """
     from gpt1.results.answer import answer
     from gpt1.results.page import INDEX
@@ -51,7 +51,7 @@ def show_answer(run: str | None) -> None:
 
 
 def show_table(name: str, format_: str) -> None:
-    """Print a report as its stage wrote it. Raises UserError where it does not exist."""
+    """Print a report as its stage wrote it. Raises UserError."""
     path = stage_folder("report", name, f"{name}.{ENDINGS.get(format_, format_)}")
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -70,8 +70,8 @@ def warn_of(names: Sequence[str], folder: Path) -> None:
 
 
 def show_against(name: str, other: Path, title: str, every: bool) -> None:
-    """Print whether this run agrees with another, then the scores of a report that differ by more
-    than seeds do, or `every` score. Raises UserError where one run lacks the report.
+    """Print whether this run agrees with another, then the scores that differ by more than seeds
+    do, or `every` score. Raises UserError.
     """
     from gpt1.results.agreement import agreement
     from gpt1.results.tables import TITLES

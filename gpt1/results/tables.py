@@ -1,4 +1,4 @@
-"""Tables 2 to 5: which rows of which task each column scores, by which metric; the GLUE score."""
+"""Tables 2 to 5: which rows each column scores, by which metric; the GLUE score."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,9 +29,7 @@ TWO_METRICS = [task.title for task in TASKS.values() if task.second_metric]
 
 @dataclass(frozen=True)
 class ScoredColumn:
-    """A column that shows the mean score over `parts` of the task's rows: two for MNLI in Table 5,
-    one elsewhere.
-    """
+    """A column, which shows the mean score over `parts` of a task's rows."""
 
     title: str
     task: str
@@ -47,8 +45,8 @@ class ScoredColumn:
 
 @cache
 def columns_of(table: str) -> tuple[ScoredColumn, ...]:
-    """Return a table's columns in the paper's order, then those of other tasks; second metrics
-    follow the first. Figure 2 has whole tasks (left), then zero-shot sets (right).
+    """Return a table's columns in the paper's order, then those of other tasks. Figure 2 has whole
+    tasks (left), then zero-shot sets (right).
     """
     every = [(task, column) for task in TASKS.values() for column in task.columns]
     chosen: list[tuple[str, Task, tuple[TableColumn, ...]]] = []
@@ -81,16 +79,15 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
 
 
 def averaged() -> list[ScoredColumn]:
-    """Return the columns that Table 5's mean and the claims are over. QQP counts by accuracy,
-    because F1 depends on the share of duplicates, in which dev and the paper's server differ.
-    """
+    """Return the columns that Table 5's mean and the claims are over."""
+    # QQP's F1 depends on the share of duplicates, which differs between dev and the paper's server
     metrics = {**TABLE5_METRICS, NOT_ON_DEV[0]: "accuracy"}
     return [column for column in columns_of("table5") if column.metric == metrics[column.title]]
 
 
 def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DEV) -> pd.DataFrame:
-    """Return one column per task of GLUE: the mean of its metrics (Wang et al. 2018), NaN where one
-    is missing. `scores` has columns (column, metric).
+    """Return one column per task of GLUE, the mean of its metrics (Wang et al. 2018), from columns
+    (column, metric).
     """
     return pd.DataFrame(
         {
@@ -108,9 +105,7 @@ def glue_of_paper(tasks: Sequence[str]) -> float:
 
 
 def glue_rows(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the GLUE score by system and seed over the full model's tasks, which `task` lists. A
-    seed that lacks one is left out.
-    """
+    """Return the GLUE score by system and seed over the full model's tasks."""
     if (scored := scores.dropna(subset="score")).empty:
         return scored
     wide = scored.set_index(["system", *SEEDS, "column", "metric"])[["score", "n"]]
@@ -137,8 +132,8 @@ BASELINES = ("majority", "tfidf")
 
 
 def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return Table 2, 3, 4 or 5: one row per system, the paper's first; scores x 100, means over
-    seeds, each with its sample deviation in the row below. NaN where there is no score.
+    """Return Table 2, 3, 4 or 5, the paper's rows first: scores x 100, means over seeds, each with
+    its sample deviation below.
     """
     table_scores = scores[(scores["table"] == name) & scores["score"].notna()]
     if name == "table5":
@@ -162,9 +157,8 @@ def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def common_titles(scores: pd.DataFrame) -> list[str]:
-    """Return the columns of Table 5's mean that all of the paper's own systems have, so that an
-    added row changes no mean and no claim.
-    """
+    """Return the columns of Table 5's mean that all of the paper's own systems have."""
+    # only these, so that a row which somebody adds changes no mean and no claim
     of_paper = scores[scores["system"].isin(TABLE5_ROWS)]
     by_system = of_paper.groupby("system")["column"].agg(set)
     return [
@@ -173,9 +167,7 @@ def common_titles(scores: pd.DataFrame) -> list[str]:
 
 
 def average(scores: pd.DataFrame) -> pd.DataFrame:
-    """Compute each system's mean over the common columns by seed; a seed that lacks a column is
-    left out.
-    """
+    """Compute each system's mean over the common columns by seed."""
     keys = [(column.title, column.metric) for column in averaged()]
     common = scores.merge(pd.DataFrame(keys, columns=["column", "metric"]))
     titles = common_titles(common)
@@ -205,7 +197,6 @@ def _headers(name: str, tasks: int) -> dict[tuple[str, str], str]:
 
 
 def _paper(name: str, headers: dict[tuple[str, str], str], titles: Sequence[str]) -> pd.DataFrame:
-    """Return the paper's rows, its means over the same columns and tasks as ours."""
     if name == "table5":
         rows = TABLES[name].set_axis(list(headers.values()), axis=1)
         return rows.assign(**{AVERAGE: paper_means(titles)})

@@ -1,4 +1,4 @@
-"""Where MLflow is, and how to report its errors without a password."""
+"""Where MLflow is, and its errors without a password."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def switched_off() -> bool:
 
 
 def tracking_uri() -> str:
-    """Return where MLflow is: by the environment or .env, else a database in the checkout."""
+    """Return MLflow's address by the environment, else .env, else a database."""
     load_dotenv(".env")
     uri = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}mlflow.db"
     path = sqlite_file(uri)
@@ -40,7 +40,7 @@ def tracking_uri() -> str:
 
 
 def runs_page(base: str) -> str:
-    """Return the address of the scores that `gpt1 sync` wrote last, else of all experiments."""
+    """Return the address of the scores, else of all experiments."""
     kind = "workflowType=machine_learning"  # else MLflow opens its pages for prompts and agents
     if not RUNS.is_file():
         return f"{base}/#/experiments?{kind}"

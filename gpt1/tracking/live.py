@@ -1,4 +1,4 @@
-"""Tracking while a stage runs: its log, and a thread that sends points to MLflow."""
+"""A stage's log, and a thread that sends points to MLflow."""
 
 import os
 import time
@@ -22,9 +22,7 @@ SEND_EVERY_SECONDS, CLOSE_SECONDS = 10.0, 10.0
 def tracked(
     stage: str, name: str, params: Params, fingerprint: str
 ) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
-    """Begin or resume the log of a run, give the function that reports points, and record how the
-    block ended. Only rank 0 writes.
-    """
+    """Give the function that reports points, and record how the block ended. Only rank 0 writes."""
     if os.environ.get("RANK", "0") != "0":
         yield lambda update, values: None
         return

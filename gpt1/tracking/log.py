@@ -1,6 +1,4 @@
-"""`data/logs/<stage>/<name>.run.json` says what a run is, where it ran, how it ended, and its
-curve's last point, by which log and curve are matched.
-"""
+"""The log of a training, `data/logs/<stage>/<name>.run.json`."""
 
 from pathlib import Path
 from typing import Any

@@ -20,13 +20,13 @@ FOLLOWED = ("town", "bpe", "shard", "encode", "model", "pretrain")
 class Training(NamedTuple):
     """A training, prepared for MLflow."""
 
-    points: list[Point]
-    fingerprint: str
-    last: dict[str, float]
-    measured: dict[str, float]
+    points: list[Point]  # of its curves
+    fingerprint: str  # of parameters and inputs
+    last: dict[str, float]  # value of each curve
+    measured: dict[str, float]  # after so many updates
     updates: int
     began: float
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # of its log
 
 
 def subject(stage: str, name: str) -> Subject:
@@ -64,9 +64,7 @@ def changes(params: Params, task: str, system: str, network: str) -> str:
 def finished_trainings(
     params: Params, outdated: Collection[str] = ()
 ) -> Iterator[tuple[str, str, Path]]:
-    """Yield stage, name and folder of these parameters' trainings, but those of `outdated`
-    stages.
-    """
+    """Yield stage, name and folder of trainings, but those of `outdated` stages."""
     for stage in ("pretrain", "finetune", "ablation", "transfer"):
         for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
             parts = path.parent.relative_to(stage_folder(stage)).parts
@@ -112,9 +110,7 @@ def read_training(stage: str, name: str, folder: Path) -> Training:
 
 
 def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, dict[str, float]]:
-    """Return each training's score, from 0 to 1, in up-to-date reports; of several columns the one
-    with the most examples.
-    """
+    """Return each training's score, from 0 to 1, in up-to-date reports."""
     paths = sorted(stage_folder("report").glob("*/scores.parquet"))
     try:
         every = [pd.read_parquet(path) for path in paths if path.parent.name not in outdated]

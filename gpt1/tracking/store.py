@@ -25,8 +25,8 @@ DESCRIPTION = "A run for each training; the run `report` has Tables 2 to 5 besid
 
 
 class Store:
-    """MLflow's client and an experiment. Raises what MLflow raises, sqlite3.DatabaseError for a
-    damaged database, UserError for one that was moved.
+    """MLflow's client and an experiment. Raises what MLflow raises, sqlite3.DatabaseError,
+    UserError.
     """
 
     def __init__(self, params: Params) -> None:
@@ -58,8 +58,7 @@ class Store:
         last: Mapping[str, float] | None = None,
     ) -> Run:
         """Find the run whose curves end with these `last` values, or an unfinished one of this
-        fingerprint; without `last`, any of this fingerprint. Else begin one at `began` (seconds
-        since 1970).
+        fingerprint (without `last`, any); else begin one at `began` (seconds since 1970).
         """
         named, values = f"{stage} {name} ", dict[str, Any]()
         for run in self.runs:
@@ -117,9 +116,7 @@ class Store:
 
 
 def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
-    """Return MLflow's parameters of a run: its subject, what is `changed` from its profile, sizes,
-    recipe.
-    """
+    """Return MLflow's parameters of a run."""
     task, system, seed = subject(stage, name)
     about = {"task": task, "system": system, "seed": seed, "stage": stage}
     ablation = system if stage == "ablation" else None
@@ -138,9 +135,8 @@ def parameters(params: Params, stage: str, name: str) -> dict[str, Any]:
 
 
 def open_sqlite(uri: str) -> None:
-    """Make a new SQLite database under another name until it is whole, for MLflow stopped meanwhile
-    leaves it damaged. Raises sqlite3.DatabaseError for a damaged one, which MLflow would retry for
-    a minute.
+    """Make a new SQLite database under another name until it is whole. Raises sqlite3.DatabaseError
+    for a damaged one, which MLflow would retry for a minute.
     """
     if (path := sqlite_file(uri)) is None:
         return

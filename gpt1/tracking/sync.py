@@ -1,4 +1,4 @@
-"""Write results and logs to MLflow: one run per training, and one called `report`."""
+"""Write results to MLflow: one run per training, and one called `report`."""
 
 import json
 from collections.abc import Collection
@@ -30,8 +30,7 @@ COMPLETE = "gpt1.complete"  # a report's files, by their fingerprint
 @locked(LOGS / "sync.lock")  # two at once would write a run twice
 def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tuple[int, int]:
     """Write to MLflow all finished results that it lacks, but those of `outdated` stages, and tag
-    as outdated what it has of others. Returns how many it has now, and how many are new. The run
-    `report` shows the `notice`. Raises UserError where a result or MLflow is broken.
+    what is outdated. Returns how many it has now, and how many are new. Raises UserError.
     """
     if switched_off() or not any(finished_trainings(params)):
         return 0, 0
@@ -70,9 +69,7 @@ def sync(params: Params, outdated: Collection[str] = (), notice: str = "") -> tu
 
 
 def _report(store: Store, notice: str) -> str:
-    """Write the run `report` and return its id; without a `notice` it has means and claims as
-    metrics.
-    """
+    """Write the run `report`, with the `notice`, and return its id."""
     folder = stage_folder("report")
     files = sorted(path for path in folder.rglob("*.*") if path.is_file())
     digest = fingerprint([notice, {str(path): sha256_file(path) for path in files}])
