@@ -116,7 +116,7 @@ class Decoder(nn.Module):
         self.fused_attention = False
         # Numbers are drawn from `generator` alone, so that equal seeds give equal networks whatever
         # torch drew before.
-        self._draw(sizes, generator)
+        self._draw(generator)
 
     def speed_up(self, compiled: bool, fused_attention: bool) -> None:
         """Compile the blocks, and use torch's fused attention."""
@@ -130,13 +130,13 @@ class Decoder(nn.Module):
         return self.sizes.context
 
     @torch.no_grad()
-    def _draw(self, sizes: Model, generator: torch.Generator) -> None:
+    def _draw(self, generator: torch.Generator) -> None:
         # The order of drawing is part of a seed: another order would be another network.
         for embedding in (self.tokens, self.positions):
-            embedding.normal_(0.0, sizes.embedding_deviation, generator=generator)
+            embedding.normal_(0.0, self.sizes.embedding_deviation, generator=generator)
         for module in self.blocks.modules():
             if isinstance(module, nn.Linear):
-                module.weight.normal_(0.0, sizes.weight_deviation, generator=generator)
+                module.weight.normal_(0.0, self.sizes.weight_deviation, generator=generator)
                 module.bias.zero_()
             elif isinstance(module, nn.LayerNorm):
                 module.reset_parameters()

@@ -19,7 +19,7 @@ from gpt1.results.paper import (
     ZERO_SHOT,
     paper_means,
 )
-from gpt1.tasks.definitions import TASKS, TableColumn, Task
+from gpt1.tasks.definitions import TASKS, TableColumn
 
 FULL = "full"  # the whole model; other systems are ablations, layers-<n>, baselines, networks
 METRIC_WORDS = {"accuracy": "acc", "f1": "F1", "matthews": "mc", "pearson": "pc", "spearman": "sc"}
@@ -49,17 +49,7 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
     tasks (left), then zero-shot sets (right).
     """
     every = [(task, column) for task in TASKS.values() for column in task.columns]
-    chosen: list[tuple[str, Task, tuple[TableColumn, ...]]] = []
-    if table == "table5":
-        for title in TABLE5_METRICS:
-            parts = [pair for pair in every if pair[1].title in dict(GLUE_TASKS[title])]
-            chosen.append((title, parts[0][0], tuple(column for _, column in parts)))
-    elif table in TABLES:
-        paper_titles = list(TABLES[table])
-        listed = [(task, column) for task, column in every if column.table == table]
-        listed.sort(key=lambda pair: (*paper_titles, pair[1].title).index(pair[1].title))
-        chosen = [(column.title, task, (column,)) for task, column in listed]
-    else:
+    if table == "figure2":
         layer_columns = [
             ScoredColumn(column.title, task.name, task.metric, (column,))
             for task, column in every
@@ -70,12 +60,18 @@ def columns_of(table: str) -> tuple[ScoredColumn, ...]:
             for name, title in ZERO_SHOT["title"].items()
         ]
         return (*layer_columns, *zero_shot_columns)
-    return tuple(
-        ScoredColumn(title, task.name, metric, parts)
-        for title, task, parts in chosen
-        for metric in (task.metric, task.second_metric)
-        if metric
-    )
+    titles = {title: {name for name, _ in GLUE_TASKS[title]} for title in TABLE5_METRICS}
+    if table != "table5":
+        every = [(task, column) for task, column in every if column.table == table]
+        listed = [column.title for _, column in every]
+        titles = {title: {title} for title in [*TABLES[table], *listed] if title in listed}
+    columns = []
+    for title, names in titles.items():
+        pairs = [(task, column) for task, column in every if column.title in names]
+        parts, task = tuple(column for _, column in pairs), pairs[0][0]
+        for metric in filter(None, (task.metric, task.second_metric)):
+            columns.append(ScoredColumn(title, task.name, metric, parts))
+    return tuple(columns)
 
 
 def averaged() -> list[ScoredColumn]:

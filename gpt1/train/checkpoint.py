@@ -57,7 +57,7 @@ class Checkpoint(NamedTuple):
 
     folder: Path
     position: Position
-    drawn_by: tuple[int | None, int | None]  # processes and micro-batch, of dropout
+    micro_batch: int | None
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
@@ -131,8 +131,7 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
             if any(sha256_file(path / file) != state["sha256"][file] for file in FILES):
                 raise ValueError("a file's sha256 is not the one noted")
             position = Position(*(int(state[field]) for field in Position._fields))
-            machine = state["machine"]
-            drawn_by = machine.get("processes"), machine.get("micro_batch")
+            micro_batch = state["machine"].get("micro_batch")
             code_then = str(state["code"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             print(
@@ -142,7 +141,7 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
             )
             continue
         check_code(code_then, code, folder, accept)
-        return Checkpoint(path, position, drawn_by)
+        return Checkpoint(path, position, micro_batch)
     name = folder.name.rpartition("-")[0]
     if others := sorted(folder.parent.glob(f"{name}-????????????????/update-*")):
         print(
@@ -186,8 +185,8 @@ class Saver:
         # Under ZeRO each process holds a part of the moments, so all of them must come here.
         weights, moments = self.engine.state()
         if self.main and position.update != self.saved:
-            drawn_by = {"processes": self.engine.processes, "micro_batch": micro_batch}
-            write_checkpoint(self.folder, position, (moments, weights), self.code, drawn_by)
+            machine = {"micro_batch": micro_batch}
+            write_checkpoint(self.folder, position, (moments, weights), self.code, machine)
             self.saved_at, self.saved = time.monotonic(), position.update
         return "checkpoint saved"
 

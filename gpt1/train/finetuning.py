@@ -126,6 +126,12 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     evaluate_at = {update for update in recipe.evaluation_updates if update < in_epoch}
     evaluate_at |= set(range(in_epoch, updates + 1, in_epoch))
     others = task.splits.keys() - {"train", task.selection_split}
+
+    def answers(dev_logits: Logits) -> dict[str, Logits]:
+        return {name: evaluate(task.splits[name]) for name in others} | {
+            task.selection_split: dev_logits
+        }
+
     dev_logits = np.zeros((0, 0), np.float32)
     done, best = 0, Best(float("-inf"), 0, dev_logits, {})
     with training.running():
@@ -142,16 +148,14 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
                     training.note(done, {"epoch": done / in_epoch, "dev_score": score})
                     # Of equal scores the earliest stays, as in the authors' code.
                     if score > best.score:
-                        best = Best(score, done, dev_logits, _copy(classifier))
+                        weights = classifier.state_dict().items()
+                        copies = {name: value.cpu().clone() for name, value in weights}
+                        best = Best(score, done, dev_logits, copies)
             # the other splits by the last weights, and by the best
-            last = {name: evaluate(task.splits[name]) for name in others}
-            last[task.selection_split] = dev_logits
-            # Where the last evaluation is the best there is nothing to compute twice.
-            at_best = last
+            last = at_best = answers(dev_logits)
             if best.update < updates:
                 classifier.load_state_dict(best.weights)
-                at_best = {name: evaluate(task.splits[name]) for name in others}
-                at_best[task.selection_split] = best.logits
+                at_best = answers(best.logits)
             training.stop.check(training.engine)  # asked for in the last evaluation
         except Interrupted:
             training.stop.end(
@@ -166,7 +170,3 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         updates,
         training.speed(),
     )
-
-
-def _copy(classifier: Classifier) -> dict[str, torch.Tensor]:
-    return {name: value.detach().cpu().clone() for name, value in classifier.state_dict().items()}

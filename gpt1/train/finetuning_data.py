@@ -160,7 +160,6 @@ class FinetuningSeed(NamedTuple):
     recipe: Finetune
     start: Path
     run: Path  # keeps it until the stage ends
-    done: bool
 
     @property
     def finished(self) -> Path:
@@ -178,10 +177,11 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     about, task = read_task(encoded, params)
     vocabulary = about["vocabulary_size"], about["vocabulary_fingerprint"]
     description = describe(job.network, params, *vocabulary)
-    seeds = seeds_of(job, encoded, task, description, code, machine.accept_checkpoint)
+    seeds = seeds_of(job, encoded, task, description)
 
     # train the seeds that are not finished
-    todo = [seed_run for seed_run in seeds if not seed_run.done]
+    accept = machine.accept_checkpoint
+    todo = [seed_run for seed_run in seeds if not is_finished(seed_run.finished, code, accept)]
     # Several processes: this one starts them and is done; each of them comes here by itself.
     if todo and launch.spread(machine, *job.command):
         return
@@ -219,10 +219,8 @@ def seeds_of(
     encoded: Path,
     task: EncodedTask,
     description: Description,
-    code: str,
-    accept: bool,
 ) -> list[FinetuningSeed]:
-    """Return every seed of every part. Raises UserError where weights or code do not fit."""
+    """Return every seed of every part. Raises UserError where weights do not fit."""
     inputs = [encoded / "task.json", *(encoded / f"{split}.npz" for split in sorted(task.splits))]
     hashes, seeds = list(map(sha256_file, inputs)), []
 
@@ -243,7 +241,6 @@ def seeds_of(
                 read,
             ]
             run = checkpoint.state_folder(job.command[0], name, what_matters)
-            done = is_finished(run / f"seed-{seed}", code, accept)
             place = f"{part}/seed-{seed}".lstrip("/")
-            seeds.append(FinetuningSeed(place, seed, recipe, start, run, done))
+            seeds.append(FinetuningSeed(place, seed, recipe, start, run))
     return seeds

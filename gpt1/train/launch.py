@@ -11,7 +11,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from gpt1.base.errors import UserError
-from gpt1.base.interrupts import end_with_parent
+from gpt1.base.interrupts import LIBC, end_with_parent
 from gpt1.base.machine import cores, cpu_name, usable_gpus
 
 # tokens that go through the network at once where GPT1_MICRO_BATCH is not set; on a GPU those of
@@ -122,12 +122,9 @@ def prepare(machine: Machine) -> None:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read with the first product
         torch.use_deterministic_algorithms(True)
     if platform.libc_ver()[0] == "glibc":  # have it keep freed memory for the next step
-        import ctypes
-
         mmap_max, trim_threshold, top_pad = -4, -1, -2
-        libc = ctypes.CDLL(None)
         for option, value in ((mmap_max, 0), (trim_threshold, 2**31 - 1), (top_pad, 2**26)):
-            libc.mallopt(option, value)
+            LIBC.mallopt(option, value)
 
 
 def spread(machine: Machine, *arguments: str) -> bool:

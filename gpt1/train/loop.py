@@ -144,7 +144,7 @@ class Trainer:
         self.choices = speed_up(network, recipe, machine, compiled_tokens)
         # Rows of a batch for one process, cut into micro-batches that fit its memory.
         own = len(shares(np.arange(recipe.batch_size), 0, machine.processes, recipe.batch_size)[0])
-        rows = machine.micro_batch or (state and state.drawn_by[1])
+        rows = machine.micro_batch or (state and state.micro_batch)
         if not rows and machine.device == "cuda":
             gpus = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
             # of the smallest: all processes take as many micro-batches

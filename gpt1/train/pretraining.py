@@ -22,7 +22,7 @@ from gpt1.model.weights import Description, load_weights, save_weights
 from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
-from gpt1.train.checkpoint import Checkpoint, Position, Saver, note_finished
+from gpt1.train.checkpoint import Position, Saver, note_finished
 from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
 from gpt1.train.loop import (
@@ -126,7 +126,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
         state=state,
     )
     if state and training.main:
-        say_where_it_goes_on(training, state)
+        update = state.position.update
+        print(f"{training.what}: going on from the checkpoint of update {update}", file=sys.stderr)
     training.tokens = training.first * tokens
     (snapshots := run.folder / "snapshots").mkdir(parents=True, exist_ok=True)
     # Evenly over the logarithm of updates: Figure 2, right, is drawn over that.
@@ -191,18 +192,6 @@ def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
             f"{what}: a file cannot be written or read ({error}): mend that and run the same"
             f" command again, which goes on from {kept}"
         ) from None
-
-
-def say_where_it_goes_on(training: Trainer, state: Checkpoint) -> None:
-    """Say from which update a run goes on, and whether dropout draws other masks."""
-    line = f"going on from the checkpoint of update {training.first}"
-    now = training.engine.processes, training.micro_batch
-    if training.recipe.dropout and state.drawn_by != now:
-        line += (
-            "; dropout draws other masks from here on: processes and rows of a micro-batch are"
-            f" {now}, and were {state.drawn_by}"
-        )
-    print(f"{training.what}: {line}", file=sys.stderr)
 
 
 def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corpus:
