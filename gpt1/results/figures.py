@@ -20,12 +20,11 @@ if TYPE_CHECKING:  # half a second, which only drawing is worth
 # Okabe and Ito 2008: told apart with any colour vision.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"
 GREY, LIGHT = "#7a7a7a", "#e4e4e4"
-NETWORK_COLOURS = {"transformer": BLUE, "lstm": VERMILION, "lstm_equal": ORANGE}
 NETWORK_TITLES = {"transformer": "Transformer", "lstm": "LSTM", "lstm_equal": "LSTM of equal size"}
-NETWORK_DASHES: dict[str, Any] = {
-    "transformer": "-",
-    "lstm": (0, (4, 1.6)),
-    "lstm_equal": (0, (1, 1.2)),
+NETWORK_STYLES: dict[str, Any] = {
+    "transformer": {"color": BLUE, "linestyle": "-"},
+    "lstm": {"color": VERMILION, "linestyle": (0, (4, 1.6))},
+    "lstm_equal": {"color": ORANGE, "linestyle": (0, (1, 1.2))},
 }
 POINTS_PER_E = 15  # of a drawn curve: every point of a million updates would blacken the paper
 SET_COLOURS = dict(zip(ZERO_SHOT.index, (BLUE, VERMILION, GREEN, PURPLE), strict=True))
@@ -106,7 +105,7 @@ def plot_zero_shot(scores: pd.DataFrame) -> "Figure":
     figure, [axes] = panels(1, 1, (5.2, 3.2))
     for (network, name), curve in relative(scores).groupby(["system", "task"]):
         means, ours = curve.groupby("update")[["relative", "band"]].mean(), network == "transformer"
-        style = {"color": SET_COLOURS[name], "linestyle": NETWORK_DASHES[network]}
+        style = NETWORK_STYLES[network] | {"color": SET_COLOURS[name]}
         axes.plot(means["relative"], label=curve["title"].iloc[0] if ours else None, **style)
         if ours:
             ends = (means["relative"] + sign * means["band"] for sign in (-1, 1))
@@ -128,7 +127,7 @@ def plot_curves(curves: pd.DataFrame) -> "Figure":
     """Plot training and held-out loss, and the learning rate, by update."""
     figure, (losses, rates) = panels(1, 2, (7.2, 2.9))
     for network, curve in curves.groupby("network", sort=False):
-        style = {"color": NETWORK_COLOURS[network], "linestyle": NETWORK_DASHES[network]}
+        style = NETWORK_STYLES[network]
         training, heldout = thinned(curve), curve.dropna(subset="heldout_loss")
         losses.plot(training["update"], training["loss"], label=NETWORK_TITLES[network], **style)
         losses.plot(

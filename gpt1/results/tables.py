@@ -95,11 +95,6 @@ def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DE
     )
 
 
-def glue_of_paper(tasks: Sequence[str]) -> float:
-    """Return the score of the paper's model on these tasks, QQP by accuracy."""
-    return float(glue_tasks(pd.DataFrame([GLUE_ROW]))[list(tasks)].mean(axis=1).iloc[0])
-
-
 def glue_rows(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the GLUE score by system and seed over the full model's tasks."""
     if (scored := scores.dropna(subset="score")).empty:
@@ -199,7 +194,8 @@ def _paper(name: str, headers: dict[tuple[str, str], str], titles: Sequence[str]
     first = {title: header for (title, _), header in reversed(headers.items())}
     rows = TABLES[name].rename(columns=first)
     if titles:
-        rows[first[GLUE]] = pd.Series({MODEL: glue_of_paper(titles)})
+        by_task = glue_tasks(pd.DataFrame([GLUE_ROW], [MODEL]))
+        rows[first[GLUE]] = by_task[list(titles)].mean(axis=1)
     for key in headers.keys() & GLUE_ROW.keys():
         rows.loc[MODEL, headers[key]] = GLUE_ROW[key]
     return rows
