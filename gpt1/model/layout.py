@@ -95,8 +95,9 @@ class Real(NamedTuple):
 
 def real_places(lengths_n: Tensor, t: int, device: torch.device) -> Real:
     """Return the tokens to compute: all within their lengths, then padding that makes m one of few
-    numbers. It does not wait for a GPU.
+    numbers.
     """
+    # all on the host, so that nothing waits for a GPU
     real = (torch.arange(t) < lengths_n[:, None]).flatten()
     real_m, padding = real.nonzero().squeeze(1), real.logical_not_().nonzero().squeeze(1)
     places_m = torch.cat([real_m, padding[: few(len(real_m)) - len(real_m)]])

@@ -133,8 +133,8 @@ def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
 
 
 def transfer_weights(path: Path, expected: Description, network: Network, layers: Transfer) -> None:
-    """Copy pre-trained weights into a network: all, none, or embeddings and the first blocks. The
-    rest stays random. Raises UserError where they do not fit.
+    """Copy pre-trained weights into a network: all, none, or embeddings and the first blocks.
+    Raises UserError where they do not fit.
     """
     if layers == "none":
         return

@@ -140,7 +140,7 @@ def evaluation_batches(
     examples: Examples, rank: int, processes: int, most_tokens: int
 ) -> list[Integers]:
     """Return one process's rows, shortest first, in batches of at most `most_tokens` with padding.
-    All processes get as many batches; some may be empty.
+    All processes get as many; some may be empty.
     """
     # Neighbours of one length need little padding; `logits_of` puts answers back in file order.
     rows = by_length(examples, np.arange(len(examples)))

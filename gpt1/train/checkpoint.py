@@ -1,13 +1,12 @@
 """Checkpoints, and the finished seeds of a stage.
 
 `data/checkpoints/<stage>-<name>-<fingerprint>/update-<n>/` holds weights and Adam's moments. The
-fingerprint stands for parameters and inputs, so a changed run finds no checkpoint of another. No
-random state is stored: all draws follow from seed and update, dropout also from processes and
-micro-batch.
+fingerprint stands for parameters and inputs. No random state is stored: all draws follow from seed
+and update, dropout also from processes and micro-batch.
 
 `seed-<n>/` beside it holds a finished seed, so a killed stage repeats only the seed that it was in.
-With state.json it is whole, and taken if the code is the same. With `ended` its stage has ended,
-which DVC may not have recorded yet; other code trains it anew. It goes once DVC has its files.
+With state.json it is whole. With `ended` its stage has ended, which DVC may not have recorded yet;
+other code trains it anew. It goes once DVC has its files.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
-"""One update, by plain torch in one process, by DeepSpeed in several. Both compute the same numbers
-up to rounding.
+"""One update, by plain torch in one process, by DeepSpeed in several, with the same numbers up to
+rounding.
 """
 
 import json

@@ -89,8 +89,7 @@ def logits_of(
 
 def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     """Fine-tune for all epochs, and evaluate as the authors do. A signal discards this training and
-    ends the process. Raises UserError where there is not one batch of rows or a loss is not finite,
-    OSError.
+    ends the process. Raises UserError, and OSError where the curve cannot be written.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]

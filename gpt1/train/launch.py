@@ -48,7 +48,7 @@ def read_machine() -> Machine:
 
 def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machine:
     """Return the machine that these settings choose (docs/parameters.md); a launcher's come first.
-    Raises UserError for values that make no sense.
+    Raises UserError.
     """
     device = _choice(settings, "GPT1_DEVICE", "cpu", "cuda") or ("cuda" if gpus else "cpu")
     if device == "cuda" and not gpus:

@@ -83,7 +83,7 @@ def take_update(
     stop: Stop,
 ) -> dict[str, float]:
     """Take one step on this process's micro-batches. Returns the global batch's losses, learning
-    rate, and gradient norm before clipping. Raises Interrupted where the only process is to end.
+    rate, and gradient norm before clipping. Raises Interrupted.
     """
     sums: dict[str, Tensor] = {}
     for number, (share, inputs) in enumerate(micro_batches, start=1):
@@ -116,8 +116,8 @@ class Step(NamedTuple):
 
 
 class Trainer:
-    """A training in this process, from a checkpoint if there is one. A micro-batch has
-    GPT1_MICRO_BATCH rows, else those of the checkpoint, else what fits.
+    """A training in this process. A micro-batch has GPT1_MICRO_BATCH rows, else those of the
+    checkpoint, else what fits.
     """
 
     def __init__(
@@ -217,8 +217,8 @@ def training_steps(
     training: Trainer, batches: Iterable[Integers], due: Callable[[], bool] = bool
 ) -> Iterator[Step]:
     """Take an update on each global batch of rows; `due` says whether this process wants a
-    checkpoint. Raises Interrupted, UserError at a loss that is not finite, torch.OutOfMemoryError
-    where rows cannot be halved.
+    checkpoint. Raises Interrupted, UserError, or torch.OutOfMemoryError where rows cannot be
+    halved.
     """
     engine, recipe = training.engine, training.recipe
     for update, rows in enumerate(batches, start=training.first + 1):

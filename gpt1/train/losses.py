@@ -1,5 +1,5 @@
-"""Equations 1, 4 and 5 of the paper as pure functions, the soft labels of STS-B, and the tied
-softmax, of whose logits [tokens, vocabulary] only some rows exist at a time.
+"""Equations 1, 4 and 5 of the paper, the soft labels of STS-B, and the tied softmax, of whose
+logits [tokens, vocabulary] only some rows exist at a time.
 
 Shape letters: n sequences, t positions, m targets, d width, v rows of the softmax, b examples, o
 outputs.

@@ -1,4 +1,4 @@
-"""What a forward pass minimises. Each sets its precision inside, where DeepSpeed does not switch it
+"""What a forward pass minimises, in a precision set inside, where DeepSpeed does not switch it
 off.
 """
 

@@ -310,8 +310,8 @@ def take_over(
     description: Description,
     machine: Machine,
 ) -> None:
-    """Write a seed's outputs from imported weights. There is no perplexity where no books are held
-    out. Raises UserError where the weights do not fit.
+    """Write a seed's outputs from imported weights, without perplexity where no books are held out.
+    Raises UserError where the weights do not fit.
     """
     recipe, about = params.pretrain, {"source": "official", "updates": 0, "tokens": 0}
     with writing_folder(out) as new:

@@ -24,8 +24,8 @@ USABLE = 0.9  # of a GPU's memory: CUDA itself, and what lies unused between ten
 def speed_up(
     network: Network, recipe: Optimization, machine: Machine, tokens: int
 ) -> dict[str, str]:
-    """Prepare a network to train on so many tokens in batches of one shape (0: of many shapes), and
-    return the choices.
+    """Prepare a network to train on so many tokens in batches of one shape (0: of many), and return
+    the choices.
     """
     products = arithmetic(torch.device(machine.device), recipe.precision)
     compiled = fused = False
