@@ -124,7 +124,8 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
     # The authors look at the dev set early in the first epoch, and then after each epoch.
     evaluate_at = {update for update in recipe.evaluation_updates if update < in_epoch}
     evaluate_at |= set(range(in_epoch, updates + 1, in_epoch))
-    others = task.splits.keys() - {"train", task.selection_split}
+    # a list: all processes evaluate splits in one order
+    others = [name for name in task.splits if name not in ("train", task.selection_split)]
 
     def answers(dev_logits: Logits) -> dict[str, Logits]:
         return {name: evaluate(task.splits[name]) for name in others} | {
