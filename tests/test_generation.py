@@ -45,7 +45,7 @@ def network(tmp_path, monkeypatch, ids):
     own = {"prompts": ["The cat", "what is"], "heldout_prompts": 5, "prompt_tokens": 7}
     own |= {"tokens": 6, "samples": 2, "beams": 3}
     section = {f"generate__{name}": value for name, value in own.items()}
-    write_params(tmp_path, **section, model__feed_forward=64)
+    write_params(tmp_path, **section)
     monkeypatch.chdir(tmp_path)
     VOCABULARY.save(Path("data/bpe"), {})
     folder = Path("data/shard")

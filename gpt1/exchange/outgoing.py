@@ -37,8 +37,8 @@ def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) 
     saved = read_saved(
         weights, vocabulary_folder, "transformer", "a pre-trained Transformer; --task for a task's"
     )
-    model = language_model(saved)
-    return write_folder(target, saved, model)
+    refuse_other_shapes(saved)
+    return write_folder(target, saved, language_model(saved))
 
 
 class ChosenTask(NamedTuple):

@@ -83,23 +83,24 @@ def refuse_other_shapes(saved: SavedModel) -> Model:
     sizes = saved.sizes()
     if sizes.feed_forward != 4 * sizes.width:
         raise UserError(
-            f"{saved.path}: expected model.feed_forward 4 x model.width, all that transformers'"
-            f" openai-gpt knows, found {sizes.feed_forward} and {sizes.width}; it cannot be"
-            " generated from or exported"
+            f"{saved.path}: expected model.feed_forward 4 x model.width, all that the format"
+            f" openai-gpt knows, found {sizes.feed_forward} and {sizes.width}; no other is exported"
         )
     return sizes
 
 
 def language_model(saved: SavedModel) -> Any:
-    """Return a pre-trained Transformer as OpenAIGPTLMHeadModel. Raises UserError for weights that
-    do not fit.
+    """Return a pre-trained Transformer as OpenAIGPTLMHeadModel, with any model.feed_forward. Raises
+    UserError for weights that do not fit.
     """
     from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+    from transformers.models.openai.modeling_openai import MLP
 
-    sizes = refuse_other_shapes(saved)
+    sizes = saved.sizes()
     quiet_transformers()
     config = OpenAIGPTConfig(**their_config(sizes, saved.vocabulary.size))
-    state = {
-        PREFIX + name: tensor for name, tensor in to_theirs(saved.tensors, sizes.layers).items()
-    }
-    return OpenAIGPTLMHeadModel.from_pretrained(None, config=config, state_dict=state)
+    model = OpenAIGPTLMHeadModel(config)
+    for block in model.transformer.h:  # made with 4 x width, for the config has no such number
+        block.mlp = MLP(sizes.feed_forward, config)
+    saved._replace(tensors=to_theirs(saved.tensors, sizes.layers)).fill(model.transformer)
+    return model
