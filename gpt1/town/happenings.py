@@ -107,7 +107,7 @@ def happen(scene: Scene) -> None:
 
 def turn(scene: Scene) -> None:
     """Turn one of the subject's qualities into its opposite."""
-    after = scene.town.contrary(scene.one())
+    after = scene.one().contrary(scene.chance)
     scene.town.change(after)
     scene.say(scene.chance.choice(TURNS).format(told=scene.tell(after)))
 

@@ -14,7 +14,7 @@ from gpt1.town import lexicon, tales
 from gpt1.town.happenings import OPINION_TEMPLATES, THANKS, opinion
 from gpt1.town.lexicon import lines
 from gpt1.town.qualities import OF_PEOPLE, OF_THINGS, RELATIVES
-from gpt1.town.scenes import GENRES, Scene
+from gpt1.town.scenes import Genre, Scene
 from gpt1.town.sides import FRAMES, USUAL, Side, draw_portrait
 from gpt1.town.tales import Slots
 from gpt1.town.telling import ASKING_WHETHER, Fact, question, sentence
@@ -57,13 +57,13 @@ class Pair(NamedTuple):
     label: str
 
 
-def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> list[Pair]:
+def entailment(side: Side, number: int, task: str, genres: Sequence[Genre]) -> list[Pair]:
     """Write a premise with a quality of a first pole; the hypothesis has it in another word,
     another quality, or the opposite.
     """
     town, fact, other = _two_qualities(side, task)
-    hypothesis = (side.synonym(fact), other, side.contrary(fact))[number % 3]
-    genre = GENRES[genres[number // 3 % len(genres)]]
+    hypothesis = (fact.synonym(side.chance), other, fact.contrary(side.chance))[number % 3]
+    genre = genres[number // 3 % len(genres)]
     clauses = genre(Scene(town, side.chance), [side.tell(fact)])
     text = " ".join(map(sentence, clauses))
     return [Pair(text, sentence(side.tell(hypothesis)), NLI[number % 3])]
@@ -124,9 +124,9 @@ def duplicate(side: Side, number: int) -> list[Pair]:
     _, first_fact, other = _two_qualities(side, "qqp")
     third = side.fact(other.kind, other.subject, 0)
     second_fact = (
-        side.synonym(first_fact),
-        side.contrary(first_fact),
-        side.synonym(first_fact),
+        first_fact.synonym(side.chance),
+        first_fact.contrary(side.chance),
+        first_fact.synonym(side.chance),
         third,
     )[number % 4]
     first, second = (
@@ -141,7 +141,7 @@ def similarity(side: Side, number: int) -> list[Pair]:
     the opposite.
     """
     _, first, other = _two_qualities(side, "stsb")
-    grades = (("5", side.synonym(first)), ("2", other), ("0", side.contrary(first)))
+    grades = (("5", first.synonym(side.chance)), ("2", other), ("0", first.contrary(side.chance)))
     label, second = grades[number % 3]
     return [Pair(sentence(side.tell(first)), sentence(side.tell(second)), label)]
 
@@ -217,7 +217,12 @@ def passages(side: Side, number: int) -> list[Question]:
     """
     chance, kinds = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
     _, (quality, untold, *_) = draw_portrait(side, tuple(kinds))
-    facts = side.synonym(quality), side.contrary(quality), untold, side.contrary(untold)
+    facts = (
+        quality.synonym(chance),
+        quality.contrary(chance),
+        untold,
+        untold.contrary(chance),
+    )
     options = [fact.value for fact in facts]
     text = [side.tell(quality), side.show(quality), side.tell(quality)]
     right = options[0]
@@ -231,9 +236,11 @@ def stories(side: Side, number: int) -> list[Story]:
     """Tell and show a quality in four sentences; the wrong ending has the opposite."""
     chance = side.chance
     _, (quality, *_) = draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))
-    again, right = side.synonym(quality), number % 2
+    again, right = quality.synonym(chance), number % 2
     sentences = side.tell(quality), side.show(quality), side.show(quality), side.tell(again)
-    good, bad = (sentence(side.tell(end)) for end in (side.synonym(again), side.contrary(again)))
+    good, bad = (
+        sentence(side.tell(end)) for end in (again.synonym(chance), again.contrary(side.chance))
+    )
     return [Story(tuple(map(sentence, sentences)), (bad, good) if right else (good, bad), right)]
 
 

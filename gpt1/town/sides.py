@@ -9,8 +9,8 @@ from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from gpt1.town.qualities import ALL, OF_PEOPLE, OPPOSITE, POLE_OF, Pole
-from gpt1.town.tales import Slots, Tale, contrary
+from gpt1.town.qualities import ALL, OF_PEOPLE, POLE_OF
+from gpt1.town.tales import Slots, Tale, exchanged
 from gpt1.town.telling import OF_QUALITY, Fact, clause_of
 from gpt1.town.town import Town
 
@@ -40,21 +40,9 @@ class Side(NamedTuple):
         """Return a small town of this side."""
         return Town(self.chance, self.names)
 
-    def word(self, pole: Pole, *but: str) -> str:
-        """Return a word for a pole, none of `but`."""
-        return self.chance.choice([word for word in pole.words[self.words] if word not in but])
-
     def fact(self, kind: str, subject: str, pole: int) -> Fact:
-        """Return a quality in a word of this side."""
-        return Fact(kind, subject, self.word(ALL[kind][pole]))
-
-    def synonym(self, fact: Fact) -> Fact:
-        """Return a quality in another word."""
-        return fact._replace(value=self.word(POLE_OF[fact.value], fact.value))
-
-    def contrary(self, fact: Fact) -> Fact:
-        """Return the opposite of a quality."""
-        return fact._replace(value=self.word(OPPOSITE[fact.value]))
+        """Return a quality in any word."""
+        return Fact(kind, subject, self.chance.choice(ALL[kind][pole].words))
 
     def tell(self, fact: Fact) -> str:
         """Return the fact in any wording."""
@@ -70,13 +58,9 @@ class Side(NamedTuple):
         """
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
-            for slot, twin in (("a", "a2"), ("b", "b2")):
-                words = POLE_OF[slots[slot]].words[self.words]
-                slots[slot], slots[twin] = self.chance.sample(words, 2)
-            both = sorted(
-                (slots, contrary(slots)),
-                key=lambda candidate: candidate["a"] not in FIRST_POLES,
-            )
+            for slot, twin in (("a", "a2"), ("b", "b2")):  # anew, as the shipped rows have them
+                slots[slot], slots[twin] = self.chance.sample(POLE_OF[slots[slot]].words, 2)
+            both = sorted((slots, exchanged(slots)), key=lambda way: way["a"] not in FIRST_POLES)
             if not any(frame.format(**filled).lower() in self.forbidden for filled in both):
                 return frame, both
 

@@ -62,7 +62,7 @@ def _two_words(town: Town, first: Pole, second: Pole) -> Slots:
     return dict(zip(("a", "a2", "b", "b2"), words, strict=True))
 
 
-def contrary(slots: Slots) -> Slots:
+def exchanged(slots: Slots) -> Slots:
     """Exchange the two words of one meaning for the two of the contrary."""
     return slots | {"a": slots["b"], "a2": slots["b2"], "b": slots["a"], "b2": slots["a2"]}
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from gpt1.town.lexicon import lines
-from gpt1.town.qualities import POLE_OF
+from gpt1.town.qualities import OPPOSITE, POLE_OF
 
 
 class Fact(NamedTuple):
@@ -18,6 +18,15 @@ class Fact(NamedTuple):
     kind: str
     subject: str
     value: str
+
+    def synonym(self, chance: Random) -> "Fact":
+        """Return the quality in another word."""
+        words = POLE_OF[self.value].words
+        return self._replace(value=chance.choice([word for word in words if word != self.value]))
+
+    def contrary(self, chance: Random) -> "Fact":
+        """Return the opposite of the quality, in any word."""
+        return self._replace(value=chance.choice(OPPOSITE[self.value].words))
 
 
 TELLINGS = {
@@ -173,12 +182,6 @@ def fill(template: str, subject: str, pronoun: str | None = None, **values: str)
 def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
     """Return a clause that states the fact, with a pronoun for the subject where one is given."""
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
-
-
-def synonym(chance: Random, fact: Fact) -> Fact:
-    """Return a quality in another of its words."""
-    words = POLE_OF[fact.value].words
-    return fact._replace(value=chance.choice([word for word in words if word != fact.value]))
 
 
 def sentence(clause: str) -> str:

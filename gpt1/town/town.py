@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from gpt1.town import lexicon
-from gpt1.town.qualities import ALL, OF_PEOPLE, OF_THINGS, OPPOSITE, POLE_OF, RELATIVES
+from gpt1.town.qualities import ALL, OF_PEOPLE, OF_THINGS, POLE_OF, RELATIVES
 from gpt1.town.telling import Fact, with_articles
 
 THING_KINDS = ("owner", "colour", "material")
@@ -77,10 +77,6 @@ class Town:
         return Fact(
             kind, subject, self.chance.choice(POLE_OF[value].words) if kind in ALL else value
         )
-
-    def contrary(self, fact: Fact) -> Fact:
-        """Return the opposite of a quality, in any word."""
-        return fact._replace(value=self.chance.choice(OPPOSITE[fact.value].words))
 
     def new_value(self, kind: str, subject: str) -> str:
         """Return a value that the subject does not have now."""
