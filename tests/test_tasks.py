@@ -4,8 +4,7 @@ together.
 
 import pytest
 
-from gpt1.tasks.definitions import TASKS, scored_split
-from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.definitions import DPRD, TASKS, scored_split
 from gpt1.tasks.rows import Example, cluster_ids
 from gpt1.town.meaning import quality_words
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_json
+from gpt1.base.files import read_json_file
 
 DOCUMENT_END = "\f"  # white space, so never part of a cleaned word
 BOOKS, DOCUMENTS = "books", "documents"  # folders of data/clean
@@ -104,13 +104,7 @@ def cleaned_books(folder: Path) -> list[CleanedBook]:
     """Return what stage clean wrote into `folder`, sorted by name. Raises UserError where it is not
     there.
     """
-    try:
-        counts = read_json(folder / "counts.json")
-    except (OSError, ValueError):
-        raise UserError(
-            f"expected cleaned books in {folder}, found none; run the stage that writes them: dvc"
-            " repro clean"
-        ) from None
+    counts = read_json_file(folder / "counts.json", "run the stage that writes it: dvc repro clean")
     books = [CleanedBook(name, folder / BOOKS / name) for name in counts["books"]]
     files = [
         CleanedBook(name, folder / DOCUMENTS / name, row["documents"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import fingerprint, read_json, write_json, writing
+from gpt1.base.files import fingerprint, read_json_file, write_json, writing
 from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
 UNKNOWN, WORD_END, LINE_END = "<unk>", "</w>", "\n</w>"
@@ -53,11 +53,7 @@ class Vocabulary:
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
         """Read vocab.json and merges.txt of stage bpe. Raises UserError."""
-        return read_vocabulary(
-            folder / "vocab.json",
-            folder / "merges.txt",
-            "run the stage that writes it again: dvc repro bpe",
-        )
+        return read_vocabulary(folder, "run the stage that writes it again: dvc repro bpe")
 
     def save(self, folder: Path, facts: dict[str, Any]) -> None:
         """Write vocab.json, merges.txt and meta.json (`facts`, size, fingerprint, versions of
@@ -134,20 +130,19 @@ class Vocabulary:
         return "".join(pieces).replace(WORD_END, " ")
 
 
-def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Vocabulary:
+def read_vocabulary(
+    folder: Path, what_to_do: str, names: tuple[str, str] = ("vocab.json", "merges.txt")
+) -> Vocabulary:
     """Read a vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless
     in the authors' layout.
     """
+    table_path, merges_path = (folder / name for name in names)
+    table = read_json_file(table_path, what_to_do)
     try:
-        table = read_json(table_path)
         _, *lines = merges_path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UserError(
-            f"{error.filename} cannot be read ({error.strerror}); {what_to_do}"
-        ) from None
-    except ValueError as error:
-        raise UserError(
-            f"{table_path} or {merges_path} is damaged ({error}); {what_to_do}"
+            f"{merges_path}: expected merges, found none ({error}); {what_to_do}"
         ) from None
     merges = []
     for row, line in enumerate(lines, start=2):
@@ -162,14 +157,12 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
 
 
 def vocabulary_from(
-    table: Any, merges: Sequence[Sequence[str]], where: str, what_to_do: str
+    table: dict[str, Any], merges: Sequence[Sequence[str]], where: str, what_to_do: str
 ) -> Vocabulary:
     """Make a vocabulary of a table {piece: id} and merges. Raises UserError, naming `where`, unless
     they are in the authors' layout.
     """
-    if not isinstance(table, dict) or sorted(table.values(), key=str) != sorted(
-        range(len(table)), key=str
-    ):
+    if sorted(table.values(), key=str) != sorted(range(len(table)), key=str):
         raise UserError(
             f"{where}: expected pieces with the ids 0 to n-1, each once, found others; {what_to_do}"
         )
@@ -198,7 +191,7 @@ def import_authors(folder: Path, merges: int) -> Vocabulary:
         "bring the two files of openai/finetune-transformer-lm, folder model, or set bpe.source to"
         " learn"
     )
-    vocabulary = read_vocabulary(folder / AUTHORS_FILES[0], folder / AUTHORS_FILES[1], what_to_do)
+    vocabulary = read_vocabulary(folder, what_to_do, AUTHORS_FILES)
     if vocabulary.size != AUTHORS_ENTRIES:
         raise UserError(
             f"{folder}: expected the authors' {AUTHORS_ENTRIES:,} entries, found"

@@ -43,7 +43,7 @@ def read_authors(folder: Path) -> Incoming:
             f" {', '.join(others)} {'differs' if len(others) == 1 else 'differ'} from them:"
             f" damaged, or of another model; {WHAT_TO_DO}"
         )
-    vocabulary = read_vocabulary(folder / AUTHORS_FILES[0], folder / AUTHORS_FILES[1], WHAT_TO_DO)
+    vocabulary = read_vocabulary(folder, WHAT_TO_DO, AUTHORS_FILES)
     shapes = read_json_file(folder / SHAPES, WHAT_TO_DO, list)
     try:
         sizes = sizes_of(shapes, folder / SHAPES)

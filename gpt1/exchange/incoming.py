@@ -101,11 +101,9 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
     """Return the vocabulary of vocab.json and merges.txt, or of tokenizer.json, and those files.
     Raises UserError.
     """
-    table, merges, whole = (
-        folder / name for name in ("vocab.json", "merges.txt", "tokenizer.json")
-    )
-    if table.is_file() and merges.is_file():
-        return read_vocabulary(table, merges, WHAT_TO_DO), [table, merges]
+    files, whole = [folder / "vocab.json", folder / "merges.txt"], folder / "tokenizer.json"
+    if all(path.is_file() for path in files):
+        return read_vocabulary(folder, WHAT_TO_DO), files
     value = read_json_file(whole, WHAT_TO_DO)
     try:
         model = value["model"]

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_arrays, read_json
+from gpt1.base.files import read_arrays, read_json_file
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description, load_weights
 from gpt1.tasks.metrics import score
@@ -138,7 +138,7 @@ class PromptSet(NamedTuple):
                     f"expected finite log-probabilities on {self.name}, found others: pre-training"
                     " has diverged; lower pretrain.learning_rate in params.yaml"
                 )
-            scores[split] = continuation_scores(set_.each, sums_nk, prompts.counted())
+            scores[split] = continuation_scores(set_.rule, sums_nk, prompts.counted())
         threshold = np.nan
         if set_.rule == "threshold":
             threshold = best_threshold(scores["train"][:, 0], self.splits["train"].labels_n)
@@ -147,10 +147,7 @@ class PromptSet(NamedTuple):
 
 def read_set(folder: Path) -> PromptSet:
     """Read what stage `prompt` wrote. Raises UserError."""
-    try:
-        about = read_json(folder / "set.json")
-    except (OSError, ValueError):
-        raise UserError(f"{folder / 'set.json'} cannot be read; run dvc repro") from None
+    about = read_json_file(folder / "set.json", "run dvc repro")
     names = {about["scored_split"]}
     if SETS[folder.name].rule == "threshold":
         names.add("train")

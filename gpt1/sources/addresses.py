@@ -75,7 +75,7 @@ DOWNLOADS: dict[str, Origin] = {
     "mnli": HubFiles(*GLUE, ("mnli/*", "ax/*")),
     **{
         name: HubFiles(*GLUE, (f"{name}/*",))
-        for name in ("qnli", "rte", "wnli", "mrpc", "qqp", "sst2", "cola")
+        for name in ("qnli", "rte", "mrpc", "qqp", "sst2", "cola")
     },
     "race": HubFiles(
         "ehovy/race", "2fec9fd81f1dc971569a9b729c43f2f0e6436637", ("middle/*", "high/*")

@@ -125,28 +125,7 @@ OFFICIAL = Source(
     ),
 )
 
-DPRD = Source(
-    name="dprd",
-    folders=("dprd", "DPRD"),
-    layouts=(SourceLayout(("test.c.txt",), ("train.c.txt",)),),
-    origin="https://www.hlt.utdallas.edu/~vince/data/emnlp12",
-    licence="unknown",
-)
-
-WNLI = Source(  # no task of the paper's tables: what a leaderboard file may need
-    name="wnli",
-    folders=("WNLI", "wnli"),
-    layouts=(
-        SourceLayout(("train.tsv", "dev.tsv"), ("test.tsv",)),
-        SourceLayout(("train", "validation"), ("test",), exported=True),
-    ),
-    origin="GLUE (https://gluebenchmark.com)",
-    licence="unknown",
-)
-
-SOURCES: dict[str, Source] = {
-    source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL, DPRD, WNLI)
-}
+SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL)}
 
 
 def folder_of_books() -> str:

@@ -13,11 +13,8 @@ from gpt1.params.schema import read_params
 from gpt1.sources.acquire import copy, locate, named_as_brought
 from gpt1.sources.definitions import MADE_UP, is_made_up
 from gpt1.sources.download import ABOUT
-from gpt1.tasks.definitions import TASKS, all_sources
-from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.definitions import READ, all_sources
 from gpt1.tasks.readers import check_task
-
-READ = TASKS | {DPRD.name: DPRD}  # by later stages, row by row
 
 
 def main(name: str) -> None:

@@ -13,14 +13,7 @@ from tqdm import tqdm
 from gpt1.base.files import read_json, stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import Params, read_params
-from gpt1.tasks.baselines import (
-    DecodedRows,
-    SettingsGrid,
-    candidates,
-    chosen,
-    read_rows,
-    scores,
-)
+from gpt1.tasks.baselines import DecodedRows, candidates, chosen, read_rows, scores
 
 Splits = Mapping[str, DecodedRows]
 
@@ -32,14 +25,14 @@ def main() -> None:
     params = read_params()
     vocabulary = Vocabulary.load(stage_folder("bpe"))
     section = params.baselines
-    grid = SettingsGrid(section.penalties, section.words)
     with threadpool_limits(1), writing_folder(stage_folder("baselines")) as folder:
         for name in tqdm(params.tasks, desc="baselines", unit="task", disable=None):
             about, splits = read_labelled(params, name, vocabulary)
             (folder / name).mkdir()
             tuned = {}
             for system in section.systems:
-                taken, logits = chosen(about, list(candidates(system, about, splits, grid)), splits)
+                tried = list(candidates(system, about, splits, section))
+                taken, logits = chosen(about, tried, splits)
                 out = folder / name / system / "seed-0"
                 out.mkdir(parents=True)
                 np.savez(out / "logits.npz", allow_pickle=False, **logits)

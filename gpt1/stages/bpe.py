@@ -20,16 +20,10 @@ def main() -> None:
         if params.bpe.source == "learn":
             vocabulary, facts = learn_from_books(cleaned_books(clean), params, task_folder)
         elif params.bpe.source == "official":
-            source = stage_folder("acquire", "weights", "official")
-            vocabulary = read_vocabulary(
-                source / "vocab.json",
-                source / "merges.txt",
-                "import them again: gpt1 import FOLDER",
-            )
+            official = stage_folder("acquire", "weights", "official")
+            vocabulary = read_vocabulary(official, "import them again: gpt1 import FOLDER")
             facts = {"source": "official"}
         else:
-            vocabulary = import_authors(
-                stage_folder("acquire", "bpe", "openai_bpe"), params.bpe.merges
-            )
-            facts = {"source": "authors"}
+            authors = stage_folder("acquire", "bpe", "openai_bpe")
+            vocabulary, facts = import_authors(authors, params.bpe.merges), {"source": "authors"}
         vocabulary.save(folder, facts)

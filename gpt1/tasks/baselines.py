@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from gpt1.base.files import read_arrays
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
+from gpt1.params.schema import Baselines
 from gpt1.tasks.metrics import answers_of, score
 from gpt1.tasks.rows import CLUSTERS
 
@@ -46,13 +47,6 @@ class Candidate(NamedTuple):
     logits: dict[str, Logits]
 
 
-class SettingsGrid(NamedTuple):
-    """The settings that are tried: penalties of weights, and TF-IDF's number of words."""
-
-    penalties: Sequence[float]
-    most: int
-
-
 def read_rows(
     folder: Path, split: str, about: dict[str, Any], vocabulary: Vocabulary
 ) -> DecodedRows:
@@ -79,7 +73,7 @@ def words_of(vocabulary: Vocabulary, ids: npt.NDArray[Any]) -> str:
 
 
 def candidates(
-    system: str, about: Mapping[str, Any], splits: Mapping[str, DecodedRows], grid: SettingsGrid
+    system: str, about: Mapping[str, Any], splits: Mapping[str, DecodedRows], section: Baselines
 ) -> Iterator[Candidate]:
     """Yield every candidate of a system, the most penalised first. splits: train, and all to
     answer.
@@ -89,9 +83,9 @@ def candidates(
         answers = {name: constant(about, train, len(rows.labels)) for name, rows in others.items()}
         yield Candidate({}, answers)
         return
-    vectorizer = tfidf(train.parts, grid.most)
+    vectorizer = tfidf(train.parts, section.words)
     features = {name: tfidf_features(vectorizer, rows.parts) for name, rows in splits.items()}
-    for penalty in sorted(grid.penalties, reverse=True):
+    for penalty in sorted(section.penalties, reverse=True):
         model = fit(about, train, features[TRAIN], penalty)
         answers = {name: logits_of(about, model, features[name]) for name in others}
         yield Candidate({"penalty": penalty}, answers)

@@ -344,9 +344,24 @@ ROWS = (
     ),
 )
 
+DPRD = Task(
+    "dprd",
+    "DPRD",
+    "multiple_choice",
+    ("first", "second"),
+    "accuracy",  # zero-shot only: no table has a column for it
+    columns=(),
+    layouts=layouts.DPRD,
+    folders=("dprd", "DPRD"),
+    origin="https://www.hlt.utdallas.edu/~vince/data/emnlp12",
+    licence="unknown",
+    cluster="twins",
+)
+
 TASKS: dict[str, Task] = {task.name: task for task in ROWS}
+READ = TASKS | {DPRD.name: DPRD}  # by later stages, row by row
 
 
 def all_sources() -> dict[str, Source]:
-    """Return every source by name: books, the authors' byte pairs, tasks."""
-    return SOURCES | {name: task.source for name, task in TASKS.items()}
+    """Return every source by name: books, the authors' byte pairs and weights, tasks."""
+    return SOURCES | {name: task.source for name, task in READ.items()}

@@ -5,14 +5,14 @@ blocks.
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.tasks.definitions import Task
 from gpt1.tasks.layouts import BlockFormat, Format, Names, TableFormat
-from gpt1.tasks.pronouns import read_blocks
 from gpt1.tasks.rows import (
     BLANK_LABELS,
     UNKNOWN_LABEL,
@@ -21,6 +21,7 @@ from gpt1.tasks.rows import (
     Example,
     Rows,
     Unreadable,
+    as_text,
     class_reader,
     examples,
     field,
@@ -34,6 +35,7 @@ from gpt1.tasks.table_files import open_table
 
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 SHOWN_COLUMNS = 300  # characters
+BLOCK = ("sentence", "pronoun", "candidates", "answer")
 
 
 def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
@@ -220,3 +222,50 @@ def _passages(path: Path, task: Task) -> Rows:
                 )
             except BadRowError as bad:
                 yield Unreadable(number, bad.reason, f"{bad.detail} in {where}")
+
+
+def read_blocks(path: Path) -> Rows:
+    """Yield a file's blocks in order: an example, or why there is none. Raises UserError.
+
+    Its context is the text before the pronoun (often empty) and after it, its choices the
+    candidates.
+    """
+    return examples(_blocks(path), _block_example)
+
+
+def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    for blank, block in groupby(numbered_lines(path), lambda numbered: not numbered[1].strip()):
+        if not blank:
+            (first, *_), lines = zip(*block, strict=True)
+            yield first, list(lines)
+
+
+def _block_example(lines: list[bytes]) -> Example:
+    texts = [as_text(line) for line in lines]
+    if len(texts) != len(BLOCK):
+        raise BadRowError("not four lines", f"{len(texts)} lines from {quoted(texts[0])}")
+    sentence, pronoun, candidates, answer = (
+        filled(name, text).strip() for name, text in zip(BLOCK, texts, strict=True)
+    )
+    names = [name.strip() for name in candidates.split(",")]
+    if len(names) != 2 or not all(names):
+        raise BadRowError("not two candidates", quoted(candidates))
+    folded = [name.casefold() for name in names]
+    if folded[0] == folded[1]:
+        raise BadRowError("equal candidates", quoted(candidates))
+    if answer.casefold() not in folded:
+        raise BadRowError("answer is no candidate", f"{quoted(answer)} of {quoted(candidates)}")
+    match = pronoun_place(sentence, pronoun)
+    if match is None:
+        raise BadRowError("pronoun not in the sentence", f"{quoted(pronoun)} in {quoted(sentence)}")
+    before, after = sentence[: match.start()].strip(), sentence[match.end() :].strip()
+    if not after:
+        raise BadRowError("nothing after the pronoun", quoted(sentence))
+    return Example((before, after), tuple(names), folded.index(answer.casefold()))
+
+
+def pronoun_place(sentence: str, pronoun: str) -> re.Match[str] | None:
+    """Find the pronoun's first occurrence, the one that the data's authors mean, as a whole word in
+    any case.
+    """
+    return re.search(rf"(?<!\w){re.escape(pronoun)}(?!\w)", sentence, re.IGNORECASE)

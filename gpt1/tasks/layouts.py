@@ -4,7 +4,7 @@ first.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Names = tuple[str, ...]  # by which files name one and the same column
 Form = Literal["tsv", "csv", "jsonl", "export"]
@@ -51,16 +51,11 @@ class BlockFormat:
 Format = TableFormat | PassageFormat | BlockFormat
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share of a file's rows: scikit-learn's train_test_split holds out `heldout` of every
-    `of`.
-    """
+class Share(NamedTuple):
+    """Train and dev are shares of one file: dev has `heldout` of every `of` rows."""
 
-    keep: Literal["train", "heldout"]
     heldout: int
     of: int
-    seed: int = 3535999445  # the authors' code, for Story Cloze
 
 
 @dataclass(frozen=True)
@@ -152,12 +147,8 @@ def _exported(reading: TableFormat, *, test: bool, folder: str = "") -> Layout:
     )
 
 
-def _shared(file: str, reading: Format, heldout: int, of: int) -> Layout:
-    """Return train and dev as shares of one file: `heldout` of its `of` rows are dev."""
-    return (
-        Split("train", (file,), reading, share=Share("train", heldout, of)),
-        Split("dev", (file,), reading, share=Share("heldout", heldout, of)),
-    )
+def _shared(file: str, reading: Format, share: Share) -> Layout:
+    return tuple(Split(name, (file,), reading, share=share) for name in ("train", "dev"))
 
 
 PAIR = ("sentence1", "sentence2")
@@ -286,7 +277,7 @@ def _stories(validation: str, test: str, reading: TableFormat, labelled: bool = 
     `labelled`: test has labels.
     """
     return (
-        *_shared(validation, reading, 374, 1871),
+        *_shared(validation, reading, Share(374, 1871)),
         *files(replace(reading, hidden=not labelled), labelled, test=test),
     )
 
@@ -302,7 +293,7 @@ MSR_ROWS = _tsv(*MSR, label="Quality")
 MSR_TRAIN, MSR_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 MRPC = (
     files(MSR_ROWS, train="train.tsv", dev="dev.tsv", test=MSR_TEST),
-    (*_shared(MSR_TRAIN, MSR_ROWS, 408, 4076), *files(MSR_ROWS, test=MSR_TEST)),
+    (*_shared(MSR_TRAIN, MSR_ROWS, Share(408, 4076)), *files(MSR_ROWS, test=MSR_TEST)),
     _glue(*MSR, label="Quality"),
     _exported(GLUE_EXPORT, test=False),
 )
@@ -335,4 +326,11 @@ COLA = (
         Split("dev", ("in_domain_dev.tsv", "out_of_domain_dev.tsv"), COLA_ROWS),
     ),
     _exported(SENTENCE_EXPORT, test=False),
+)
+
+DPRD = (
+    (
+        Split("train", ("train.c.txt",), BlockFormat(), required=False),
+        Split("test", ("test.c.txt",), BlockFormat()),
+    ),
 )

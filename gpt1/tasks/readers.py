@@ -22,6 +22,7 @@ from gpt1.tasks.layouts import Share, Split, release_of
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
 
 SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among them
+SHARE_SEED = 3535999445  # with which the authors' code splits Story Cloze's validation stories
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def read_split(
         left_out["no gold label"] = len(examples) - tally.labelled
         examples = [example for example in examples if example.label != UNLABELLED]
     if split.share:
-        examples = [examples[index] for index in share_rows(split.share, len(examples))]
+        rows = share_rows(split.name, split.share, len(examples))
+        examples = [examples[index] for index in rows]
     most = row.train_rows if split.name == "train" else row.eval_rows
     chosen = [examples[index] for index in chosen_rows(task.name, split.name, len(examples), most)]
     return SplitRows(
@@ -210,17 +212,15 @@ def _no_rows(path: Path) -> UserError:
     )
 
 
-def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
-    """Return the row numbers (ascending) of one share of a file, of two rows or more, that holds
-    train and dev.
-
-    The authors split Story Cloze's validation stories so. MRPC's official file is whole too.
+def share_rows(split: str, share: Share, rows: int) -> npt.NDArray[np.int64]:
+    """Return the row numbers (ascending) of train or dev in a file, of two rows or more, that holds
+    both.
     """
     from sklearn.model_selection import train_test_split
 
     heldout = share.heldout if rows == share.of else max(1, round(rows * share.heldout / share.of))
-    parts = train_test_split(np.arange(rows), test_size=heldout, random_state=share.seed)
-    return np.sort(parts[0] if share.keep == "train" else parts[1])
+    train, dev = train_test_split(np.arange(rows), test_size=heldout, random_state=SHARE_SEED)
+    return np.sort(train if split == "train" else dev)
 
 
 def chosen_rows(task: str, split: str, rows: int, most: int | None) -> npt.NDArray[np.int64]:

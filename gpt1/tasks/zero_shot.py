@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpt1.tasks.definitions import TASKS, Task
-from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.definitions import DPRD, TASKS, Task
 
 Rule = Literal["threshold", "next_word", "choice", "substitution"]
 Floats = npt.NDArray[np.float64]
@@ -16,22 +15,19 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ZeroShotSet:
-    """One set: its files, the rule of its prompts, the score of guessing; `each`: whether a
-    continuation's score is the mean over counted tokens, or the sum (one word).
-    """
+    """One set: its files, the rule of its prompts, the score of guessing."""
 
     task: Task
     rule: Rule
     continuations: int
-    each: Literal["mean", "sum"]
     random: float
 
 
 SETS = {
-    "cola": ZeroShotSet(TASKS["cola"], "threshold", 1, "mean", 0.0),
-    "sst2": ZeroShotSet(TASKS["sst2"], "next_word", 2, "sum", 0.5),
-    "race": ZeroShotSet(TASKS["race"], "choice", 4, "mean", 0.25),
-    "dprd": ZeroShotSet(DPRD, "substitution", 2, "mean", 0.5),
+    "cola": ZeroShotSet(TASKS["cola"], "threshold", 1, 0.0),
+    "sst2": ZeroShotSet(TASKS["sst2"], "next_word", 2, 0.5),
+    "race": ZeroShotSet(TASKS["race"], "choice", 4, 0.25),
+    "dprd": ZeroShotSet(DPRD, "substitution", 2, 0.5),
 }
 
 
@@ -58,11 +54,11 @@ def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
     )  # never `high` itself, however near it is
 
 
-def continuation_scores(each: str, sums_nk: Floats, counted_nk: Integers) -> Floats:
-    """Return scores [n, k] from the log-probabilities of counted tokens: their mean, or their
-    sum.
+def continuation_scores(rule: Rule, sums_nk: Floats, counted_nk: Integers) -> Floats:
+    """Return scores [n, k] from the log-probabilities of counted tokens: the sum over one word,
+    else the mean.
     """
-    return sums_nk / counted_nk if each == "mean" else sums_nk
+    return sums_nk if rule == "next_word" else sums_nk / counted_nk
 
 
 def answers(rule: Rule, scores_nk: Floats, threshold: float) -> npt.NDArray[np.int8]:
