@@ -39,11 +39,11 @@ from flows.processes import (
 )
 from flows.progress import Progress, usual_seconds
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_json, stage_folder, write_json
+from gpt1.base.files import LOGS, read_json, stage_folder, write_json
 from gpt1.base.machine import setting
-from gpt1.estimate import SECONDS
 from gpt1.params.schema import read_params
 
+SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
 
 

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Collection
 from typing import NamedTuple
 
-from gpt1.base.files import LOGS, RAW, read_json
+from gpt1.base.files import RAW
 from gpt1.params.recipes import finetune_recipe, transferred_layers
 from gpt1.params.schema import NetworkName, Params
 from gpt1.sources.definitions import is_made_up
@@ -36,7 +36,6 @@ BYTES_A_TOKEN, BOOKSCORPUS_BYTES, PAGE_BYTES = 4.5, 5.0e9, 1_911  # Zhu et al. 2
 PEAKS, SHARE = {"H100": 989e12, "A100": 312e12, "RTX 4090": 165e12}, 0.35
 WEIGHT_BYTES, CHECKPOINT_BYTES = 4, 24  # a parameter: fp32; twice that and Adam's two averages
 TEXT_COPIES = 3  # of the corpus: as it comes, cleaned, as token ids
-SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 
 
 class Work(NamedTuple):
@@ -147,13 +146,6 @@ def lines(params: Params, outdated: Collection[str] | None = None) -> list[str]:
         f" {row.operations:>10.2e}"
         for row in rows
     ]
-    seconds = read_json(SECONDS) if SECONDS.is_file() else {}
-    took = [seconds[name] for name in stages if name in seconds]
-    if took:
-        body.append(
-            f"here: {len(took)} of {len(stages)} stages took {duration(sum(took))} when they last"
-            " ran, one after another, whatever the parameters were"
-        )
     text = corpus_tokens(params) * (outdated is None or "clean" in outdated)
     needed = rows[-1].disk_bytes + TEXT_COPIES * BYTES_A_TOKEN * text
     guessed = text == BOOKSCORPUS_BYTES / BYTES_A_TOKEN

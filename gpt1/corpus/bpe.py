@@ -1,7 +1,5 @@
-"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): vocabulary, encoding, decoding.
-
-The authors' layout of ids: 0 `<unk>`, characters, the same with `</w>`, merges in order, the line
-break.
+"""Byte pairs (Sennrich et al. 2016; paper, section 4.1) in the authors' layout of ids: 0 `<unk>`,
+characters, the same with `</w>`, merges in order, the line break.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,8 +27,8 @@ CACHED_LENGTH = 100  # longer words are rare and not kept, so that the cache is 
 
 
 class Vocabulary:
-    """Pieces of words and their ids. `size` leaves out the three special symbols that follow:
-    start, delimiter, extract.
+    """Pieces of words and their ids. Three special symbols follow the last: start, delimiter,
+    extract.
     """
 
     def __init__(self, characters: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
@@ -56,9 +54,7 @@ class Vocabulary:
         return read_vocabulary(folder, "run the stage that writes it again: dvc repro bpe")
 
     def save(self, folder: Path, facts: dict[str, Any]) -> None:
-        """Write vocab.json, merges.txt and meta.json (`facts`, size, fingerprint, versions of
-        libraries).
-        """
+        """Write vocab.json, merges.txt and meta.json."""
         from importlib.metadata import version
 
         write_json(folder / "vocab.json", self.table)
@@ -97,7 +93,7 @@ class Vocabulary:
         return tuple([token.id for token in self.byte_pairs.tokenize(word)])
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
-        """Return ids of cleaned words (NEWLINE for a line break); an unknown piece is id 0."""
+        """Return ids of cleaned words (NEWLINE: a line break); an unknown piece is id 0."""
         remembered, alone = self._remembered, self._word
         return list(
             chain.from_iterable(
@@ -106,9 +102,7 @@ class Vocabulary:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Return ids of raw text, those of the authors' encoder: ftfy, standardisation, spaCy,
-        lower case, pairs. Raises UserError.
-        """
+        """Return ids of raw text, as the authors' encoder gives them. Raises UserError."""
         try:
             return self.encode_words(self._cleaner.words(text))
         except UnbrokenTextError:
@@ -119,9 +113,7 @@ class Vocabulary:
             ) from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids, a blank at each word's end, special symbols by name. Raises
-        ValueError for other ids.
-        """
+        """Return text with a blank at each word's end. Raises ValueError for other ids."""
         pieces = []
         for id_ in ids:
             if not 0 <= id_ < len(self._decoded):
@@ -133,8 +125,8 @@ class Vocabulary:
 def read_vocabulary(
     folder: Path, what_to_do: str, names: tuple[str, str] = ("vocab.json", "merges.txt")
 ) -> Vocabulary:
-    """Read a vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless
-    in the authors' layout.
+    """Read a JSON table {piece: id} and a list of merges. Raises UserError unless they have the
+    authors' layout.
     """
     table_path, merges_path = (folder / name for name in names)
     table = read_json_file(table_path, what_to_do)
@@ -160,7 +152,7 @@ def vocabulary_from(
     table: dict[str, Any], merges: Sequence[Sequence[str]], where: str, what_to_do: str
 ) -> Vocabulary:
     """Make a vocabulary of a table {piece: id} and merges. Raises UserError, naming `where`, unless
-    they are in the authors' layout.
+    they have the authors' layout.
     """
     if sorted(table.values(), key=str) != sorted(range(len(table)), key=str):
         raise UserError(
@@ -184,8 +176,8 @@ def vocabulary_from(
 
 
 def import_authors(folder: Path, merges: int) -> Vocabulary:
-    """Read the authors' two files in `folder`. Raises UserError unless they have 40,478 entries and
-    `merges` merges.
+    """Read the authors' two files. Raises UserError unless they have 40,478 entries and `merges`
+    merges.
     """
     what_to_do = (
         "bring the two files of openai/finetune-transformer-lm, folder model, or set bpe.source to"

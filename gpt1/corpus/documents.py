@@ -1,6 +1,4 @@
-"""Files with a document a row (.jsonl, .parquet): their texts, one at a time, in bounded
-memory.
-"""
+"""The texts of files with a document a row (.jsonl, .parquet), in bounded memory."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,9 +18,7 @@ UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 
 
 def document_texts(file: CorpusFile, field: str) -> Iterator[str | None]:
-    """Yield each row's text in order, from the field or column of that name; None where it has
-    none. Raises UserError.
-    """
+    """Yield each row's text; None where `field` has none. Raises UserError."""
     if file.form != "jsonl":
         yield from _rows(file, field)
         return
@@ -77,7 +73,7 @@ def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
 
 
 def _checked(file: CorpusFile, schema: Any, field: str) -> None:
-    """Raise UserError unless a table has the column, and it is of texts."""
+    """Raise UserError unless a table has the column, of texts."""
     import pyarrow as pa
 
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -102,9 +98,7 @@ def _too_long(file: CorpusFile, row: int) -> UserError:
 
 
 def refuse_short(folder: Path, field: str, context: int) -> None:
-    """Raise UserError where a corpus' first documents are mostly shorter than a context of so many
-    tokens.
-    """
+    """Raise UserError where the first documents are mostly shorter than `context` tokens."""
     for path in sorted(folder.rglob("*")):
         if (form := form_of(unpacked_name(path.name))) not in ("", "text"):
             lengths, characters = list[int](), 0
@@ -123,21 +117,21 @@ def refuse_short(folder: Path, field: str, context: int) -> None:
             return
 
 
-def refuse_unreadable(file: CorpusFile, field: str, counts: Mapping[str, int]) -> None:
-    """Raise UserError where too many rows have no text; counts: `documents`, `unreadable`, and the
-    `first` such row.
-    """
+def refuse_unreadable(
+    file: CorpusFile, field: str, counts: Mapping[str, int], first: int | None
+) -> None:
+    """Raise UserError where too many rows have no text; first: the first of them."""
     if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
         raise UserError(
             f"{file.path}: {counts['unreadable']:,} of {counts['documents']:,} rows have no"
-            f" text in {field!r} (or no blanks in it), the first is row {counts['first']},"
+            f" text in {field!r} (or no blanks in it), the first is row {first},"
             f" counted from 0; found fields {_text_fields(file)}; name the field of the texts"
             " (gpt1 profile PROFILE clean.text_field=FIELD) or mend the file"
         )
 
 
 def _text_fields(file: CorpusFile) -> str:
-    """Name the fields of a .jsonl file's first row that hold texts."""
+    """Name the text fields of a .jsonl file's first row."""
     row = _object(next(_lines(file), b"")) if file.form == "jsonl" else {}
     names = [ascii(name)[1:-1][:40] for name, value in row.items() if isinstance(value, str)]
     return ", ".join(names[:8]) or "none"

@@ -1,6 +1,4 @@
-"""The files of a corpus: which there are, in which form, and their bytes, unpacked in bounded
-memory.
-"""
+"""The files of a corpus, and their bytes, unpacked in bounded memory."""
 
 import gzip
 import io
@@ -26,8 +24,8 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of a corpus: name (relative path with forward slashes, without `.gz` or `.zst`),
-    place, form: text (one book), jsonl or parquet (a document a row).
+    """A file of a corpus. name: relative path with forward slashes, without `.gz` or `.zst`; form:
+    text (one book), jsonl or parquet (a document a row).
     """
 
     name: str
@@ -41,21 +39,19 @@ class CorpusFile:
 
 
 def form_of(name: str) -> str:
-    """Return the form of a file by its unpacked name; empty where it is none of a corpus."""
+    """Return the form that an unpacked name stands for; "" for no file of a corpus."""
     return FORMS.get(PurePath(name.lower()).suffix, "")
 
 
 def unpacked_name(name: str) -> str:
-    """Return a file's name without the `.gz` or `.zst` of a packed one."""
+    """Return a name without the `.gz` or `.zst` of a packed file."""
     inner = name[: -len(PurePath(name).suffix)]
     packed = PurePath(name).suffix.lower() in PACKED
     return inner if packed and form_of(inner) in PACKABLE else name
 
 
 def list_corpus(folder: Path) -> list[CorpusFile]:
-    """Return a corpus' files, sorted by name. Raises UserError where there is none, or one is there
-    twice.
-    """
+    """Return a corpus' files, sorted by name. Raises UserError for none, or two of one name."""
     if not folder.is_dir():
         raise UserError(
             f"expected a folder of books at {folder}, found"
@@ -81,14 +77,12 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
 
 
 def bytes_of(files: Iterable[Any]) -> int:
-    """Return the bytes of files together, which each have a `path`."""
+    """Return the size of files together; each has a `path`."""
     return sum(file.path.stat().st_size for file in files)
 
 
 def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-    """Yield bytes [start, stop) of a file unpacked, block by block. Raises UserError where it
-    cannot be.
-    """
+    """Yield bytes [start, stop) of a file, unpacked. Raises UserError."""
     try:
         with file.path.open("rb") as raw:
             stream, position = _unpacked(file, raw), 0
@@ -110,7 +104,7 @@ def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterato
 
 
 def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
-    """Raise UserError where so many bytes of a file became more than text ever is."""
+    """Raise UserError where bytes become more than text ever does."""
     if unpacked > UNPACKED_FREELY + TIGHTEST * bytes_:
         raise UserError(
             f"{file.path} unpacks to more than {TIGHTEST} times its size, expected text; take it"

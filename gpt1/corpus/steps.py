@@ -1,6 +1,5 @@
-"""A step of datatrove's pipelines that does a task's share of work on texts, and its executors.
-
-A task that datatrove has marked is finished, and its results are a file.
+"""A step of datatrove's pipelines, and its executors. A task that datatrove has marked is finished,
+and its results are a file.
 """
 
 import json
@@ -33,7 +32,7 @@ _taken: Any = None  # in a worker process, the executor whose tasks it runs
 
 
 class TextStep:
-    """The work of a task's items, each result a line of JSON."""
+    """The work of a task's items; each result is a line of JSON."""
 
     def __init__(
         self,
@@ -88,8 +87,8 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
 
 
 class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
-    """datatrove's executor on Python's pool: its own waits for ever where a process is killed, and
-    leaves processes behind.
+    """datatrove's executor on Python's pool: its own hangs where a process is killed, and leaves
+    processes behind.
     """
 
     def run(self) -> None:
@@ -114,7 +113,9 @@ class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
 
 
 def _start_fork_server() -> None:
-    """Start the process whose forks the workers are. They never see Ctrl-C: this one answers it."""
+    """Start the process whose forks the workers are. Ctrl-C never reaches them: this process
+    answers it.
+    """
     multiprocessing.set_forkserver_preload(["gpt1.base.ended_with_parent", __name__])
     resource_tracker.ensure_running()  # first, for it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from gpt1.base.errors import UserError, perhaps
+from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, read_json, stage_folder
-from gpt1.params.schema import Params
+from gpt1.params.schema import Params, refuse_unknown
 from gpt1.tasks.definitions import TASKS, Task
 
 
@@ -40,11 +40,7 @@ def finetuned_task(params: Params, name: str) -> FinetunedTask:
     """Return a task's finished fine-tuning. Raises UserError where params.yaml has no such task, or
     it is not finished.
     """
-    if name not in params.tasks:
-        raise UserError(
-            f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found"
-            f" {name}{perhaps(name, params.tasks)}"
-        )
+    refuse_unknown(name, params.tasks, "tasks")
     return read_finetuned_task(stage_folder("finetune", params.tasks[name].group, name))
 
 

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, perhaps
 from gpt1.params.strict import validated
 from gpt1.params.yaml import read_yaml
 
@@ -309,11 +309,6 @@ def needed_sources(bpe: str, pretrain: str) -> list[str]:
 
 def validate(values: Any) -> Params:
     """Check plain values as params.yaml holds them. Raises UserError."""
-    if isinstance(values, dict) and "variants" in values:
-        raise UserError(
-            f"{PARAMS}: written by an earlier version, in which ablations were called variants and"
-            " the town world: compose it anew with gpt1 profile"
-        )
     params = validated(Params, values, "", str(PARAMS))
     rows = {f"tasks.{name}.finetune": row.finetune for name, row in params.tasks.items()}
     rows |= {f"ablations.{name}.finetune": row.finetune for name, row in params.ablations.items()}
@@ -331,6 +326,15 @@ def validate(values: Any) -> Params:
 def read_params(path: Path = PARAMS) -> Params:
     """Read and check params.yaml. Raises UserError."""
     return validate(read_yaml(path))
+
+
+def refuse_unknown(name: str, rows: Collection[str], section: str) -> None:
+    """Raise UserError where params.yaml has no such row."""
+    if name not in rows:
+        raise UserError(
+            f"expected one of the rows {section} of {PARAMS}: {', '.join(rows) or 'none'}; found"
+            f" {name}{perhaps(name, rows)}"
+        )
 
 
 def ablations_with_stage() -> set[str]:

@@ -1,6 +1,4 @@
-"""The rows of the tasks' files: tables (tsv, CSV, JSON lines, Parquet), RACE's passages, DPRD's
-blocks.
-"""
+"""Readers of the tasks' files: tables, RACE's passages, DPRD's blocks."""
 
 import re
 import sys
@@ -39,8 +37,8 @@ BLOCK = ("sentence", "pronoun", "candidates", "answer")
 
 
 def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
-    """Yield a file's rows in order; without a label an example has UNLABELLED. Raises UserError for
-    the whole file; at the end where all texts are quoted.
+    """Yield the rows of a table. Raises UserError for the whole file; at its end where all texts
+    are quoted.
     """
     table = open_table(path, format_)
     columns = _Places(path, format_, table.names)
@@ -60,9 +58,7 @@ def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
 
 
 class _Places:
-    """A file's columns, found by the names that files give them. Raises UserError where one is
-    missing.
-    """
+    """The columns of a file. Raises UserError where one is missing."""
 
     def __init__(self, path: Path, format_: TableFormat, names: list[str]) -> None:
         self.joined = format_.joined
@@ -106,7 +102,7 @@ class _Places:
 
 
 def _subset(task: Task, value: object) -> int:
-    """Return the number of the subset whose name a row's id begins with. Raises BadRowError."""
+    """Return the number of the subset that a row's id begins with. Raises BadRowError."""
     for number, name in enumerate(task.subsets):
         if str(value).startswith(name):
             return number
@@ -117,7 +113,7 @@ def _subset(task: Task, value: object) -> int:
 
 def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """Return the function from a row's label to the class's number, the score, or UNLABELLED.
-    Raises UserError where `feature`, what the file says of the column, numbers otherwise.
+    Raises UserError where the file's `feature` numbers otherwise.
     """
     numbering = dict(enumerate(task.integers, start=task.first_integer))
     names = feature.get("names") if isinstance(feature, dict) else None
@@ -156,9 +152,7 @@ def _numbering(names: Mapping[int, str]) -> str:
 
 
 def _quoting(text: str) -> str:
-    """Say how a cell is quoted: as a CSV writer must (doubled), as one may (whole), as none does
-    (bare).
-    """
+    """Say how a cell is quoted: as a CSV writer must (doubled), may (whole) or cannot (bare)."""
     if '"' not in text:
         return ""
     if not QUOTED.fullmatch(text):
@@ -167,7 +161,7 @@ def _quoting(text: str) -> str:
 
 
 def _check_quotes(path: Path, quoting: Counter[str]) -> None:
-    """Raise UserError where all texts are quoted; warn on stderr where a CSV writer wrote some."""
+    """Raise UserError where all texts are quoted; warn where a CSV writer wrote some."""
     count = quoting["doubled"] + quoting["whole"]
     if count == quoting.total() > 9:
         raise UserError(
@@ -184,8 +178,8 @@ def _check_quotes(path: Path, quoting: Counter[str]) -> None:
 
 
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:
-    """Yield a file's rows in order: an example, or why there is none. Raises UserError where the
-    whole file is wrong.
+    """Yield an example of each row, or why there is none. Raises UserError where the whole file is
+    wrong.
     """
     if isinstance(format_, TableFormat):
         return read_columns(path, format_, task)
@@ -193,9 +187,7 @@ def read_rows(path: Path, format_: Format, task: Task) -> Rows:
 
 
 def _passages(path: Path, task: Task) -> Rows:
-    """Read RACE as `acquire` combines it, one passage a line. An unreadable question counts as a
-    row; so does a passage.
-    """
+    """Read RACE as stage acquire combines it. An unreadable question or passage counts as one row."""
     label_of, choices = class_reader(task), len(task.labels)
     for number, line in numbered_lines(path):
         try:
@@ -225,10 +217,8 @@ def _passages(path: Path, task: Task) -> Rows:
 
 
 def read_blocks(path: Path) -> Rows:
-    """Yield a file's blocks in order: an example, or why there is none. Raises UserError.
-
-    Its context is the text before the pronoun (often empty) and after it, its choices the
-    candidates.
+    """Yield DPRD's examples: the text before the pronoun (often empty) and after it, the candidates
+    as choices. Raises UserError.
     """
     return examples(_blocks(path), _block_example)
 
@@ -265,7 +255,5 @@ def _block_example(lines: list[bytes]) -> Example:
 
 
 def pronoun_place(sentence: str, pronoun: str) -> re.Match[str] | None:
-    """Find the pronoun's first occurrence, the one that the data's authors mean, as a whole word in
-    any case.
-    """
+    """Find the pronoun's first occurrence as a whole word, which the data's authors mean."""
     return re.search(rf"(?<!\w){re.escape(pronoun)}(?!\w)", sentence, re.IGNORECASE)

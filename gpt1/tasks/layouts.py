@@ -1,6 +1,4 @@
-"""Where a task's examples lie: file formats, splits, releases, and layouts, the preferred one
-first.
-"""
+"""Where a task's examples lie: file formats, splits, releases, layouts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,13 +10,13 @@ Form = Literal["tsv", "csv", "jsonl", "export"]
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A file of columns, found by their names. form: tsv (quotes are text), csv, jsonl, or a
-    Hugging Face export.
+    """A file of columns, found by name. form: tsv (quotes are text), csv, jsonl, or a Hugging Face
+    export.
 
-    label: a word, a number (see Task.integers) or a score; -1, "-" or nothing where there is none;
-    `hidden`: no row has one. choices: a column per choice, or one that lists them. joined: the
-    texts are sentences of one. subset: the column that begins with its name. header: of a tsv
-    without one; surplus: how many more columns may follow.
+    label: a word, a number (see Task.integers) or a score; -1, "-" or nothing for none; `hidden`:
+    no row has one. choices: a column each, or one list. joined: the texts are one. subset: its
+    values begin with a subset's name. header: of a tsv without one; surplus: how many more columns
+    may follow.
     """
 
     form: Form
@@ -34,16 +32,14 @@ class TableFormat:
 
 @dataclass(frozen=True)
 class PassageFormat:
-    """RACE: one JSON object per passage with article, questions, options, answers."""
+    """RACE: a JSON object per passage: article, questions, options, answers."""
 
     label: Names = ("answers",)
 
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """DPRD: blocks of four lines, a blank line between: sentence, pronoun, two candidates with a
-    comma between, the right one.
-    """
+    """DPRD: blocks of four lines: sentence, pronoun, two candidates, the right one."""
 
     label: Names = ("answer",)
 
@@ -60,8 +56,8 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Where a split's rows lie: in files read in turn; file i of a task with subsets is subset
-    first_subset + i. In an export a file is a split's name.
+    """Where a split's rows lie. File i of a task with subsets is subset first_subset + i. In an
+    export a file is a split's name.
     """
 
     name: str
@@ -73,7 +69,7 @@ class Split:
 
     @property
     def exported(self) -> bool:
-        """Return whether its files are a Hugging Face export."""
+        """Whether its files are a Hugging Face export."""
         return isinstance(self.format, TableFormat) and self.format.form == "export"
 
 
@@ -82,7 +78,7 @@ Layout = tuple[Split, ...]
 
 @dataclass(frozen=True)
 class Release:
-    """One of several releases of a task, known by the rows of its splits, or by names of files."""
+    """A release of a task, known by the rows of its splits or by names of files."""
 
     name: str
     rows: Mapping[str, int]
@@ -92,9 +88,7 @@ class Release:
 def release_of(
     releases: tuple[Release, ...], splits: Mapping[str, int], files: tuple[str, ...]
 ) -> Release | None:
-    """Return the release that has these files, or so many rows by split; None for an unknown
-    one.
-    """
+    """Return the release with these files or numbers of rows; None for an unknown one."""
     by_name = [release for release in releases if set(release.files) & set(files)]
     by_rows = [
         release
@@ -109,12 +103,11 @@ SPLITS = ("train", "dev", "test")
 
 
 def files(reading: Format, required: bool = True, /, **named: str) -> Layout:
-    """Return splits of one file each that share a format."""
+    """Return splits of one file each in one format."""
     return tuple(Split(name, (file,), reading, required) for name, file in named.items())
 
 
 def _trio(pattern: str, reading: Format) -> Layout:
-    """Return train, dev and a labelled test split."""
     return files(reading, **{name: pattern.format(name) for name in SPLITS})
 
 
@@ -125,7 +118,6 @@ def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Ta
 
 
 def _glue(*texts: str, label: str, header: str = "") -> Layout:
-    """Return GLUE's train, dev and unlabelled test split."""
     return (
         *files(_tsv(*texts, label=label, header=header), train="train.tsv", dev="dev.tsv"),
         *files(_tsv(*texts), False, test="test.tsv"),
@@ -137,8 +129,8 @@ def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> TableFormat:
 
 
 def _exported(reading: TableFormat, *, test: bool, folder: str = "") -> Layout:
-    """Return an export's train and validation splits, and test: labelled (`test`), or optional and
-    perhaps without labels.
+    """Return an export's splits; its test is labelled (`test`), or optional and perhaps without
+    labels.
     """
     hidden = reading if test else replace(reading, hidden=True)
     return (
@@ -273,9 +265,7 @@ STORY_ROWS = replace(STORY_EXPORT, form="csv")
 
 
 def _stories(validation: str, test: str, reading: TableFormat, labelled: bool = True) -> Layout:
-    """Return Story Cloze's splits. The authors train on the validation stories, less 374 of 1,871;
-    `labelled`: test has labels.
-    """
+    """Return Story Cloze's splits. The authors train on the validation stories."""
     return (
         *_shared(validation, reading, Share(374, 1871)),
         *files(replace(reading, hidden=not labelled), labelled, test=test),

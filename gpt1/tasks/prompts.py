@@ -1,5 +1,5 @@
-"""Prompts of the zero-shot sets (paper, section 5): a prefix of ids, k continuations and, for each,
-how many first tokens do not count; no special symbols, which pre-training never saw.
+"""Prompts of the zero-shot sets (paper, section 5): a prefix, k continuations, and how many first
+tokens of each do not count. They have no special symbols, which pre-training never saw.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +24,7 @@ VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-
 
 @dataclass(frozen=True)
 class Prompt:
-    """Ids of a prefix and its continuations, how many first tokens of each do not count, whether a
-    text was cut.
-    """
+    """Ids of a prefix and its continuations, and how many first tokens of each do not count."""
 
     prefix: list[int]
     continuations: list[list[int]]
@@ -35,7 +33,7 @@ class Prompt:
 
     @property
     def scorable(self) -> bool:
-        """Return whether every continuation has a token that counts."""
+        """Whether every continuation has a token that counts."""
         return all(
             len(ids) > skipped
             for ids, skipped in zip(self.continuations, self.uncounted, strict=True)
@@ -43,15 +41,13 @@ class Prompt:
 
 
 def sentence(text: Ids, context: int) -> Prompt:
-    """CoLA: make a prompt of the first `context` tokens. All but the first, which nothing predicts,
-    count.
-    """
+    """CoLA: make a prompt of the first `context` tokens. All but the first count."""
     return Prompt([], [list(text[:context])], [1], len(text) > context)
 
 
 def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Prompt:
-    """SST-2: make a prompt of the sentence, cut at its end, and *very*, then each word. Raises
-    UserError where *very* and a word do not fit.
+    """SST-2: make a prompt of the sentence, cut at its end, and *very*; the words are the
+    continuations. Raises UserError where these do not fit.
     """
     room = context - len(very) - max(map(len, words))
     if room < 0:
@@ -66,18 +62,18 @@ def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Promp
 
 
 def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) -> Prompt:
-    """RACE: make a prompt of passage and question, then each option, whose tokens count; cut as in
-    fine-tuning.
+    """RACE: make a prompt of passage and question, cut as in fine-tuning; the options are the
+    continuations.
     """
     prefix, answers, truncated = question_parts(passage, question, options, context, 0)
     return Prompt(prefix, answers, [0 if prefix else 1] * len(answers), truncated)
 
 
 def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int) -> Prompt:
-    """DPRD: make a prompt of the text before the pronoun, then each candidate and the rest, which
-    alone counts.
+    """DPRD: make a prompt of the text before the pronoun; each candidate and the rest, which alone
+    counts, is a continuation.
 
-    A long sentence is cut at its end, but for one token of the rest; a candidate keeps a quarter.
+    A long sentence is cut at its end but keeps one token of the rest; a candidate keeps a quarter.
     """
     limit = context // 4
     shortened = [list(candidate[:limit]) for candidate in candidates]
@@ -94,9 +90,7 @@ def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int
 
 
 def prompt(rule: Rule, example: Example, ids: Mapping[str, Ids], context: int) -> Prompt:
-    """Return an example's prompt, given the ids of its texts (and for `next_word` of VERY and
-    WORDS).
-    """
+    """Return an example's prompt. ids: of its texts, and for `next_word` of VERY and WORDS."""
     parts, options = ([ids[text] for text in texts] for texts in (example.context, example.choices))
     if rule == "threshold":
         return sentence(parts[0], context)
@@ -115,7 +109,7 @@ def set_texts(rule: Rule, splits: Iterable[SplitRows]) -> list[str]:
 
 
 def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
-    """Warn where *very* or one of the two words has several pieces or an unknown one."""
+    """Note where *very* or one of the two words has several pieces, or an unknown one."""
     notes = []
     for word in (VERY, *WORDS):
         pieces = [vocabulary.pieces[id_] for id_ in ids[word]]
@@ -127,7 +121,7 @@ def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
 
 
 def check_classes(task: Task, split: str, labels: Integers) -> None:
-    """Raise UserError where a split lacks a class: its score would mean nothing."""
+    """Raise UserError where a split lacks a class."""
     for number, name in enumerate(task.labels):
         if number not in labels:
             raise UserError(
@@ -140,8 +134,8 @@ def check_classes(task: Task, split: str, labels: Integers) -> None:
 def read_splits(
     set_: ZeroShotSet, params: Params, folder: Path
 ) -> tuple[str, dict[str, SplitRows]]:
-    """Return the name of the split to score (test where labelled, else dev), its rows, and train's
-    where a threshold needs them.
+    """Return the name of the split to score (test where labelled, else dev), and the rows of it,
+    and of train where a threshold needs them.
     """
     task, limits = set_.task, params.zero_shot[set_.task.name]
     row = TaskParams(
@@ -210,7 +204,7 @@ def described(
     ids: Mapping[str, Ids],
     context: int,
 ) -> dict[str, Any]:
-    """Return set.json: what later stages need to know of the set."""
+    """Return set.json."""
     words = word_notes(vocabulary, ids) if set_.rule == "next_word" else []
     return {
         "set": set_.task.name,
@@ -228,7 +222,7 @@ def described(
 
 
 def notes_of(splits: dict[str, dict[str, Any]], scored: str, context: int) -> list[str]:
-    """Tell readers of the scores which rows were chosen and how many texts cut."""
+    """Say which rows were chosen and how many texts cut."""
     counts = splits[scored]
     notes = []
     if counts["examples"] < counts["available"]:

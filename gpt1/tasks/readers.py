@@ -1,5 +1,5 @@
-"""From a task's official files to examples: which files are there, which rows are chosen, and when
-too many are bad.
+"""A task's official files as examples: which files are there, which rows are chosen, and when too
+many are bad.
 """
 
 import hashlib
@@ -27,9 +27,7 @@ SHARE_SEED = 3535999445  # with which the authors' code splits Story Cloze's val
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The examples of one split, and counts: available, before the choice; rows_read, unreadable,
-    left_out, of its whole files.
-    """
+    """The examples of a split, and counts of its whole files; available: before rows were chosen."""
 
     examples: list[Example]
     available: int
@@ -45,9 +43,7 @@ class SplitRows:
 
 @dataclass
 class Tally:
-    """Counts of a split's rows: examples, labelled ones, the highest label, and why others are
-    unreadable.
-    """
+    """Counts of a split's rows, and the highest label."""
 
     examples: int = 0
     labelled: int = 0
@@ -56,9 +52,7 @@ class Tally:
 
 
 def splits_there(task: Task, folder: Path) -> list[Split]:
-    """Return the splits whose files `folder` holds. Raises UserError where no layout is
-    complete.
-    """
+    """Return the splits whose files are in `folder`. Raises UserError where no layout is complete."""
     for layout in task.layouts:
         present = [split for split in layout if all(files_of(split, folder))]
         if all(split in present for split in layout if split.required):
@@ -70,8 +64,8 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
 
 
 def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
-    """Return the splits that a run can use: with eval_rows no unlabelled ones, which serve a
-    leaderboard. Raises UserError.
+    """Return the splits that a run uses: all where eval_rows is null, for a leaderboard; else the
+    labelled. Raises UserError.
     """
     return [
         split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
@@ -79,9 +73,7 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """Return the names that are there for each of a split's files: itself, the parts of an export,
-    or none.
-    """
+    """Return the names of each file that is there: itself, the parts of an export, or none."""
     if split.exported:
         return [kept_files(folder, name) for name in split.files]
     return [[name] if (folder / name).is_file() else [] for name in split.files]
@@ -90,7 +82,7 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Read every split that a run can use, and name the files' release ("" where there is one).
+    """Read every split that a run uses, and name the files' release ("" where a task has one only).
     Raises UserError.
     """
     chosen = splits_to_read(task, folder, row)
@@ -109,7 +101,7 @@ def read_task(
 
 
 def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None:
-    """Read every row in `folder` without keeping any. Raises UserError."""
+    """Read every row, and keep none. Raises UserError."""
     for split in splits_there(task, folder):
         deque(examples_of(task, split, folder, max_unreadable_fraction, Tally()), maxlen=0)
 
@@ -138,8 +130,8 @@ def read_split(
 def examples_of(
     task: Task, split: Split, folder: Path, max_unreadable_fraction: float, tally: Tally
 ) -> Iterator[Example]:
-    """Yield the examples of a split's files in order; `tally` counts the rows. Raises UserError
-    after a file of no or bad rows, and after a split of wrong labels.
+    """Yield a split's examples; `tally` counts the rows. Raises UserError after a file with no rows
+    or too many bad ones, and after a split with wrong labels.
     """
     present = files_of(split, folder)
     for subset, names in enumerate(present, split.first_subset):
@@ -179,8 +171,8 @@ def _check_rows(
 
 
 def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
-    """Raise UserError where there are too few rows to share, none, no labels where they are needed,
-    or scores from 0 to 1.
+    """Raise UserError where rows are too few to share, labels are missing, or scores are from 0 to
+    1.
     """
     if split.share and tally.examples < 2:
         raise UserError(
@@ -213,9 +205,7 @@ def _no_rows(path: Path) -> UserError:
 
 
 def share_rows(split: str, share: Share, rows: int) -> npt.NDArray[np.int64]:
-    """Return the row numbers (ascending) of train or dev in a file, of two rows or more, that holds
-    both.
-    """
+    """Return the row numbers (ascending) of train or dev in a file that holds both."""
     from sklearn.model_selection import train_test_split
 
     heldout = share.heldout if rows == share.of else max(1, round(rows * share.heldout / share.of))

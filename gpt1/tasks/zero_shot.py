@@ -1,4 +1,4 @@
-"""Zero-shot behaviours (paper, section 5): four sets, and how a network's scores answer them."""
+"""The four zero-shot sets (paper, section 5), and how scores answer them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -32,8 +32,8 @@ SETS = {
 
 
 def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
-    """Return the threshold, below every score or midway between two, with the best Matthews
-    correlation where a score above it means class 1; of equals the lowest.
+    """Return the threshold with the best Matthews correlation (scores above it mean class 1), below
+    all scores or midway between two; of equals the lowest.
     """
     order = np.argsort(scores_n, kind="stable")
     ranked, positive = scores_n[order], (labels_n[order] == 1).astype(np.float64)
@@ -55,15 +55,15 @@ def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
 
 
 def continuation_scores(rule: Rule, sums_nk: Floats, counted_nk: Integers) -> Floats:
-    """Return scores [n, k] from the log-probabilities of counted tokens: the sum over one word,
-    else the mean.
+    """Return scores [n, k] from log-probabilities: the sum over one word, else the mean over
+    counted tokens.
     """
     return sums_nk if rule == "next_word" else sums_nk / counted_nk
 
 
 def answers(rule: Rule, scores_nk: Floats, threshold: float) -> npt.NDArray[np.int8]:
-    """Return answers [n]: the continuation with the highest score (the first of equals), or whether
-    the score is above the threshold.
+    """Return answers [n]: the best continuation (the first of equals), or whether the score is
+    above the threshold.
     """
     chosen = scores_nk[:, 0] > threshold if rule == "threshold" else np.argmax(scores_nk, axis=1)
     return chosen.astype(np.int8)
