@@ -39,9 +39,7 @@ TEXT_COPIES = 3  # of the corpus: as it comes, cleaned, as token ids
 
 
 class Work(NamedTuple):
-    """The work of all stages of one kind: networks trained, updates, tokens, operations; bytes on
-    the disk.
-    """
+    """The work of all stages of one kind."""
 
     kind: str
     networks: int
@@ -63,8 +61,8 @@ def parameters(params: Params, network: NetworkName) -> int:
 
 
 def corpus_tokens(params: Params) -> float:
-    """Return the tokens of the books: of the made-up town, of data/raw, or else of BooksCorpus
-    where a training needs it.
+    """Return the tokens of the books: of the town, of data/raw, or of BooksCorpus where a training
+    needs it.
     """
     folder = params.sources["books"].folder
     if (town := params.town) and is_made_up(folder):
@@ -90,7 +88,7 @@ def pretraining(params: Params, network: NetworkName) -> Work:
 def finetuning(
     params: Params, task: str, ablation: str | None, network: NetworkName, kind: str, parts: int = 1
 ) -> Work:
-    """Return the work of a task's fine-tunings, on every seed, of so many parts each."""
+    """Return the work of a task's fine-tunings on every seed, each of `parts`."""
     recipe, row = finetune_recipe(params, task, ablation), params.tasks[task]
     made_up = is_made_up(params.sources[task].folder)
     examples, length = TOWN if made_up else OFFICIAL.get(task, OTHER)
@@ -133,8 +131,8 @@ def total(kind: str, rows: Collection[Work]) -> Work:
 
 
 def lines(params: Params, outdated: Collection[str] | None = None) -> list[str]:
-    """Return the screen of `gpt1 estimate`, of the `outdated` stages (None: all); the last two
-    lines summarise it.
+    """Return the screen of `gpt1 estimate`, of the `outdated` stages (None: all); its last two
+    lines are a summary.
     """
     stages = {
         name: row for name, row in works(params).items() if outdated is None or name in outdated

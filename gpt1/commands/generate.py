@@ -1,4 +1,4 @@
-"""`gpt1 generate`: a pre-trained Transformer continues texts."""
+"""`gpt1 generate`."""
 
 from pathlib import Path
 from typing import Annotated, Any

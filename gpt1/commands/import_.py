@@ -1,6 +1,4 @@
-"""`gpt1 import`: weights and vocabulary of the authors' released files, or of a Hugging Face
-folder, into our own files.
-"""
+"""`gpt1 import`."""
 
 from pathlib import Path
 from typing import Annotated

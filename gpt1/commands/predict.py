@@ -1,4 +1,4 @@
-"""`gpt1 predict`: what a fine-tuned model answers, to one example or to a file of them."""
+"""`gpt1 predict`."""
 
 from pathlib import Path
 from typing import Annotated

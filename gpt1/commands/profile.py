@@ -79,9 +79,7 @@ def profile(
 
 
 def import_released() -> None:
-    """Put what `gpt1 import` makes of the authors' files in their place in data/raw. Raises
-    UserError where they are not whole.
-    """
+    """Import the authors' files in data/raw. Raises UserError where they are not whole."""
     from gpt1.base.files import RAW
 
     folder = RAW / "official"

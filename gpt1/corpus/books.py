@@ -1,6 +1,5 @@
-"""Cleaned books, and which are held out of all training (paper, section 4.1).
-
-DOCUMENT_END follows each document of a file; its name is the file's, # and its row.
+"""Cleaned books, and which are held out of all training (paper, section 4.1). In a file of
+documents DOCUMENT_END follows each; a document's name is the file's, # and its row.
 """
 
 import hashlib
@@ -20,9 +19,7 @@ BLOCK_CHARACTERS = 1_000_000  # of words read at a time
 
 @dataclass(frozen=True)
 class CleanedBook:
-    """A cleaned book, or file of documents. name: relative path with forward slashes; documents:
-    how many, None for one book.
-    """
+    """A cleaned book, or file of documents. documents: how many, None for one book."""
 
     name: str
     path: Path
@@ -33,8 +30,8 @@ class CleanedBook:
         return self.name if self.documents is None else f"{self.name}#{row}"
 
     def units(self) -> Iterator[tuple[int, list[str], bool]]:
-        """Yield words in order, some at a time: the row of their document (0 in a book), the words,
-        whether the document ends there.
+        """Yield words in order, some at a time: their document's row (0 in a book), the words,
+        whether it ends there.
         """
         row = 0
         for words in self._words():
@@ -71,8 +68,8 @@ class HoldOut:
         return "heldout" if self.holds(name) else "train"
 
     def for_corpus(self, names: Iterable[str]) -> "HoldOut":
-        """Return this, or a fraction that holds out one book, or leaves one. Raises UserError for
-        fewer than two books.
+        """Return this, or a fraction that holds out one book, or leaves one. Raises UserError for a
+        single book.
         """
         count, smallest, largest = 0, 1.0, 0.0
         for name in names:
@@ -95,7 +92,7 @@ class HoldOut:
 
 
 def heldout_draw(name: str, seed: int) -> float:
-    """Return a number in [0, 1) that depends on name and seed only."""
+    """Return a number in [0, 1) by name and seed alone."""
     digest = hashlib.sha256(f"{seed}\0{name}".encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56
 

@@ -125,8 +125,8 @@ class Vocabulary:
 def read_vocabulary(
     folder: Path, what_to_do: str, names: tuple[str, str] = ("vocab.json", "merges.txt")
 ) -> Vocabulary:
-    """Read a JSON table {piece: id} and a list of merges. Raises UserError unless they have the
-    authors' layout.
+    """Read a JSON table {piece: id} and a list of merges. Raises UserError for another layout than
+    the authors'.
     """
     table_path, merges_path = (folder / name for name in names)
     table = read_json_file(table_path, what_to_do)
@@ -151,8 +151,8 @@ def read_vocabulary(
 def vocabulary_from(
     table: dict[str, Any], merges: Sequence[Sequence[str]], where: str, what_to_do: str
 ) -> Vocabulary:
-    """Make a vocabulary of a table {piece: id} and merges. Raises UserError, naming `where`, unless
-    they have the authors' layout.
+    """Make a vocabulary of {piece: id} and merges. Raises UserError for another layout than the
+    authors'.
     """
     if sorted(table.values(), key=str) != sorted(range(len(table)), key=str):
         raise UserError(

@@ -51,7 +51,9 @@ def clean_files(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, Any]:
-    """Write cleaned files into folder/books and folder/documents; return counts. Raises UserError."""
+    """Write cleaned files into folder/books and folder/documents; return their counts. Raises
+    UserError.
+    """
     items = [
         Cleaning(file, result, task_folder / (BOOKS if result else DOCUMENTS) / file.name, field)
         for file, result in zip(files, inspected, strict=True)

@@ -73,7 +73,6 @@ def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
 
 
 def _checked(file: CorpusFile, schema: Any, field: str) -> None:
-    """Raise UserError unless a table has the column, of texts."""
     import pyarrow as pa
 
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
@@ -131,7 +130,6 @@ def refuse_unreadable(
 
 
 def _text_fields(file: CorpusFile) -> str:
-    """Name the text fields of a .jsonl file's first row."""
     row = _object(next(_lines(file), b"")) if file.form == "jsonl" else {}
     names = [ascii(name)[1:-1][:40] for name, value in row.items() if isinstance(value, str)]
     return ", ".join(names[:8]) or "none"

@@ -1,7 +1,5 @@
-"""Words to ids: the texts of tasks, and cleaned books into token files.
-
-No window crosses books, so documents shorter than a window are joined to one book; a long one is a
-book of its own.
+"""Texts of tasks, and cleaned books, as ids. No window crosses books, so short documents are joined
+to one book.
 """
 
 from collections.abc import Mapping, Sequence

@@ -31,8 +31,8 @@ MARK = re.compile(
 
 
 def marks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield the marks of Project Gutenberg's licence, characters [start, stop), and whether the
-    book begins there.
+    """Yield the marks of the licence, characters [start, stop), and whether the book begins
+    there.
     """
     if any(word in text for word in TELLING):
         for match in MARK.finditer(text):
@@ -40,7 +40,7 @@ def marks(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 class Body:
-    """The spans of a book, which comes in parts. Several books in one file give several."""
+    """The spans of a book, which comes in parts."""
 
     HEADER = 100_000  # a beginning longer than this is no licence, and is kept
     SMALL_PRINT = 20_000  # the same between two marks of a beginning
@@ -87,10 +87,8 @@ def body(text: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class Inspection:
-    """A book's encoding, or why it is not text (`problem`).
-
-    spans: bytes [start, stop) of the book, unpacked; stripped: bytes of licence; licensed: whether
-    it has its mark.
+    """A book's encoding, or why it is not text (`problem`). spans: bytes [start, stop) of the book,
+    unpacked; stripped: bytes of licence; licensed: whether it has its mark.
     """
 
     name: str
@@ -108,8 +106,8 @@ class _NotTextError(Exception):
 
 
 def inspect(book: CorpusFile) -> Inspection:
-    """Read a book once, in bounded memory. Its byte-order mark decides the encoding, else UTF-8,
-    else windows-1252. Raises UserError.
+    """Read a book once, in bounded memory. A byte-order mark decides the encoding, else UTF-8, else
+    windows-1252. Raises UserError.
     """
     head = next(blocks(book, 0, 4), b"")
     mark, label, codec = next(row for row in BYTE_ORDER_MARKS if head.startswith(row[0]))

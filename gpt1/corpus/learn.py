@@ -24,8 +24,8 @@ REPEATED = 10_000  # times a word is handed to the trainer at once
 
 @dataclass(frozen=True)
 class Learned:
-    """Characters (most frequent first), merges (in order), and how many different words were found
-    and used.
+    """Characters (most frequent first), merges, and how many different words were found and
+    used.
     """
 
     characters: list[str]
@@ -37,8 +37,8 @@ class Learned:
 def learn_from_books(
     books: list[CleanedBook], params: Params, task_folder: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
-    """Return the vocabulary of the books that are not held out, and facts about it. Raises
-    UserError for one book, or too few words.
+    """Return the vocabulary of the books for training, and facts about it. Raises UserError for one
+    book, or too few words.
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     hold_out = hold_out.for_corpus(unit_names(books))
@@ -69,8 +69,8 @@ def count_words(hold_out: HoldOut, book: CleanedBook) -> dict[str, int]:
 
 
 def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: int) -> Learned:
-    """Learn `merges` byte pairs from the most frequent words (of equals, the first in order).
-    Raises UserError where these support fewer.
+    """Learn `merges` byte pairs from the most frequent words. Raises UserError where these support
+    fewer.
     """
     words = sorted(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most_types])
     characters: Counter[str] = Counter()

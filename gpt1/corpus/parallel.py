@@ -1,5 +1,5 @@
-"""One function over many texts, results in order: few in this process, more as datatrove's tasks
-(gpt1/corpus/steps.py). What a task has finished is kept.
+"""One function over many texts: few in this process, more as datatrove's tasks
+(gpt1/corpus/steps.py), of which finished ones are kept.
 """
 
 import shutil
@@ -33,8 +33,7 @@ def tasks_for(bytes_: int) -> int:
 @contextmanager
 def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
     """Give a folder for finished tasks, the same for equal files, facts and code, so that a stopped
-    stage goes on. It is removed at the end, and by the next stage of that name. Two stages at once
-    must not share a name.
+    stage goes on. Its end removes it, and so does the next stage of that name.
     """
     inputs = looks([*reads, Path("params.yaml"), PACKAGE])
     versions = [version(library) for library in LIBRARIES]
@@ -57,7 +56,7 @@ def mapped(
     bytes_: int,
     folder: Path,
 ) -> Iterator[Any]:
-    """Yield work(prepare(), item) in order; `prepare` runs once a process. Results pass through
+    """Yield work(prepare(), item) in order; `prepare` runs once a process, results pass through
     JSON. bytes_: of all items; folder: of kept_tasks. Raises UserError.
     """
     from tqdm import tqdm

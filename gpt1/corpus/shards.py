@@ -1,4 +1,4 @@
-"""Token files, and windows in them that depend on (seed, update) alone (paper, section 4.1: random
+"""Token files, and windows that depend on (seed, update) alone (paper, section 4.1: random
 contiguous sequences).
 """
 
@@ -169,8 +169,8 @@ class Shards:
         return self.windows("heldout", self._positions(starts, ends, offsets), context)
 
     def _starts_of_books(self, split: str, context: int) -> tuple[Integers, Integers]:
-        """Return each book's running number of starts, and its offset. Raises UserError where no
-        book has a window.
+        """Return each book's running number of starts, and its offset. Raises UserError for too
+        short books.
         """
         books = self.index["splits"][split]["books"]
         counts = np.array([max(0, book["tokens"] - context) for book in books], dtype=np.int64)
@@ -184,6 +184,5 @@ class Shards:
 
     @staticmethod
     def _positions(starts: Integers, ends: Integers, offsets: Integers) -> Integers:
-        """Return positions in the token file of starts counted over all books."""
         book = np.searchsorted(ends, starts, side="right")
         return offsets[book] + starts - np.where(book > 0, ends[book - 1], 0)

@@ -1,5 +1,5 @@
-"""A step of datatrove's pipelines, and its executors. A task that datatrove has marked is finished,
-and its results are a file.
+"""A step of datatrove's pipelines, and its executors. A task that datatrove has marked is
+finished.
 """
 
 import json
@@ -63,8 +63,8 @@ class TextStep:
 
 
 def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
-    """Run the unfinished tasks by the executor of GPT1_TEXT_EXECUTOR; yield all results in order.
-    Raises UserError, and what else ended a task.
+    """Run the unfinished tasks; yield all results in order. Raises UserError, and what else ended a
+    task.
     """
     name = setting("GPT1_TEXT_EXECUTOR") or "local"
     if name not in ("local", "ray"):
@@ -88,7 +88,7 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
 
 class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
     """datatrove's executor on Python's pool: its own hangs where a process is killed, and leaves
-    processes behind.
+    processes.
     """
 
     def run(self) -> None:
@@ -113,9 +113,7 @@ class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
 
 
 def _start_fork_server() -> None:
-    """Start the process whose forks the workers are. Ctrl-C never reaches them: this process
-    answers it.
-    """
+    """Start the process whose forks the workers are; Ctrl-C never reaches them."""
     multiprocessing.set_forkserver_preload(["gpt1.base.ended_with_parent", __name__])
     resource_tracker.ensure_running()  # first, for it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -140,7 +138,7 @@ def _local(step: TextStep, tasks: int) -> LocalTasks:
 
 
 def _ray(step: TextStep, tasks: int) -> RayPipelineExecutor:
-    """Return the executor on the running Ray cluster. Raises UserError where none is."""
+    """Return the executor on Ray's cluster. Raises UserError where none runs."""
     import ray
 
     address = setting("RAY_ADDRESS") or "auto"

@@ -1,5 +1,5 @@
-"""Raw text to words: ftfy, the authors' standardisation, spaCy's English tokenizer, lower case
-(their code; paper, section 4.1). No step looks past a line break, so lines are done one by one.
+"""Raw text to words, line by line: ftfy, the authors' standardisation, spaCy's English tokenizer,
+lower case (their code; paper, section 4.1).
 """
 
 import re
@@ -70,7 +70,7 @@ def fixed(blocks: Iterable[str]) -> Iterator[str]:
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:
-    """Yield lines, NEWLINE after each, and long lines in parts. Raises UnbrokenTextError."""
+    """Yield lines, NEWLINE after each, long ones in parts. Raises UnbrokenTextError."""
     rest = ""
     for text in chain(texts, (NEWLINE,)):
         *whole, rest = (rest + text).split(NEWLINE)
@@ -94,7 +94,7 @@ def _parts(line: str) -> list[str]:
 
 
 def _english() -> Any:
-    """Return spaCy's English tokenizer without importing torch, which takes longer than all else."""
+    """Return spaCy's English tokenizer without importing torch, which takes long."""
     absent = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
         import spacy
@@ -130,6 +130,6 @@ class Cleaner:
                 started, broken = True, False
 
     def words(self, text: str) -> list[str]:
-        """Return a text's words in lower case, NEWLINE for a line break. Raises UnbrokenTextError."""
+        """Return a text's words, NEWLINE for a line break. Raises UnbrokenTextError."""
         words = " ".join(self.clean([text]))
         return words.split(" ") if words else []

@@ -1,6 +1,4 @@
-"""The authors' released files, read as their loader does: ten arrays joined, cut at the shapes'
-offsets, reshaped. The shapes are positions, tokens, then each block's variables.
-"""
+"""The authors' released files, read as their loader does: ten arrays joined, cut and reshaped."""
 
 from itertools import accumulate
 from math import prod
@@ -28,7 +26,7 @@ WHAT_TO_DO = (
 
 
 def read_authors(folder: Path) -> Incoming:
-    """Read the authors' files in `folder`. Raises UserError where they are not whole."""
+    """Read the authors' files. Raises UserError where they are not whole."""
     required = (SHAPES, *ARRAYS, *AUTHORS_FILES)
     if missing := [name for name in required if not (folder / name).is_file()]:
         raise UserError(
@@ -65,7 +63,7 @@ def read_authors(folder: Path) -> Incoming:
 
 def sizes_of(shapes: Any, path: Path) -> Model:
     """Return the sizes of a model with these shapes. Raises LookupError, TypeError or ValueError
-    where they fit none.
+    for others.
     """
     (context, width), (rows, _), *blocks = shapes
     layers, inner = len(blocks) // 12, blocks[6][-1]

@@ -1,6 +1,4 @@
-"""`gpt1 import`: the authors' files, or a checkpoint of transformers' openai-gpt, as our weights
-and vocabulary.
-"""
+"""The authors' files, or a checkpoint of openai-gpt, as our weights and vocabulary."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +21,7 @@ WHAT_TO_DO = "bring a folder as save_pretrained of an OpenAIGPTLMHeadModel and i
 
 
 class Incoming(NamedTuple):
-    """A model found in a folder: form, sizes, our tensors, vocabulary, its files, whether they are
-    the authors' released ones.
-    """
+    """A model found in a folder; released: whether the files are the authors'."""
 
     form: str
     sizes: Model
@@ -36,14 +32,14 @@ class Incoming(NamedTuple):
 
 
 def sizes_from(path: Path, **values: Any) -> Model:
-    """Return the sizes that a file states. Raises UserError naming it where they fit no model."""
+    """Return the sizes that a file states. Raises UserError where they fit no model."""
     deviations = {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION}
     return validated(Model, {"layer_norm_epsilon": 1e-5} | deviations | values, "", str(path))
 
 
 def read_checkpoint(folder: Path) -> Incoming:
     """Read a Hugging Face folder with transformers' reader, which runs no pickle's code. Raises
-    UserError where it is no whole openai-gpt.
+    UserError.
     """
     from transformers import OpenAIGPTLMHeadModel
 
@@ -98,7 +94,7 @@ def read_checkpoint(folder: Path) -> Incoming:
 
 
 def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
-    """Return the vocabulary of vocab.json and merges.txt, or of tokenizer.json, and those files.
+    """Return the vocabulary of vocab.json and merges.txt, or of tokenizer.json, and its files.
     Raises UserError.
     """
     files, whole = [folder / "vocab.json", folder / "merges.txt"], folder / "tokenizer.json"
@@ -117,8 +113,8 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
 
 
 def write_import(model: Incoming, target: Path) -> dict[str, Any]:
-    """Write weights.safetensors, the vocabulary and import.json, all or nothing; return
-    import.json. Raises UserError where `target` is not empty, or the parts do not fit.
+    """Write weights.safetensors, the vocabulary and import.json; return import.json. Raises
+    UserError where the parts do not fit.
     """
     source, rows = model.files[0].parent, len(model.tensors["tokens"])
     if rows != model.vocabulary.size:

@@ -1,4 +1,4 @@
-"""Texts that a pre-trained Transformer continues, with transformers' own `generate`."""
+"""Texts that a Transformer continues, by transformers' own `generate`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,8 +36,8 @@ def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> 
 def go_on(
     model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int, **how: Any
 ) -> list[str]:
-    """Return the texts that `generate`, with the arguments `how`, makes after a prompt, of at most
-    this many new tokens. Both fit the context; a longer prompt keeps its last half context.
+    """Return texts that `generate`, with the arguments `how`, makes after a prompt. Both fit the
+    context; a longer prompt keeps its last half context.
     """
     import torch
     from transformers import set_seed
@@ -58,7 +58,7 @@ def go_on(
 
 
 def readable(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
-    """Return words with blanks between, and the text's line breaks."""
+    """Return words with blanks between, and line breaks."""
     lines = (" ".join(line.split()) for line in vocabulary.decode(ids).split("\n"))
     return "\n".join(lines).strip("\n")
 
@@ -72,7 +72,7 @@ def encode_prompt(vocabulary: Vocabulary, prompt: str) -> list[int]:
 
 
 def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
-    """Return the ids up to the last that ends a word; all where none does."""
+    """Return the ids up to the last that ends a word, if one does."""
     ends = [end for end, id_ in enumerate(ids, 1) if vocabulary.pieces[id_].endswith(WORD_END)]
     return ids[: ends[-1]] if ends else ids
 
@@ -80,9 +80,7 @@ def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
 def openings(
     vocabulary: Vocabulary, shards: Shards, section: Generate
 ) -> list[tuple[str, list[int], str]]:
-    """Return, of evenly spread held-out books, names, first ids, cut after a word, and the text
-    that follows.
-    """
+    """Return names, first ids and the text that follows, of evenly spread held-out books."""
     books = shards.index["splits"]["heldout"]["books"]
     long = [book for book in books if book["tokens"] > section.prompt_tokens]
     count, texts = min(section.heldout_prompts, len(long)), []
@@ -115,9 +113,7 @@ def decodings(section: Generate) -> dict[str, dict[str, Any]]:
 
 
 def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
-    """Return what stage `generate` writes: prompts with samples, and scores where the continuation
-    is known. Raises UserError.
-    """
+    """Return what stage `generate` writes. Raises UserError."""
     vocabulary, ways = model.vocabulary, decodings(section)
     own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]
     prompts = own + openings(vocabulary, shards, section)

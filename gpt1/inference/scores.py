@@ -1,6 +1,4 @@
-"""Texts scored against a reference each: BLEU by sacrebleu, ROUGE by rouge-score, METEOR by
-nltk.
-"""
+"""Scores of texts by sacrebleu, rouge-score and nltk."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -18,7 +16,7 @@ class _NoSynonyms:
 
 def score(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """Compute corpus BLEU (lower case), and means of ROUGE-1, -2 and -L (F measure, stems) and
-    METEOR (words and stems), each x 100.
+    METEOR (words, stems), x 100.
     """
     from nltk.translate.meteor_score import meteor_score
     from rouge_score.rouge_scorer import RougeScorer

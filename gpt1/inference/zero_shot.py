@@ -34,9 +34,7 @@ LOGITS_AT_ONCE = 1 << 22  # 16 MB
 
 
 class Prompts(NamedTuple):
-    """Prompts as stage `prompt` writes them: prefixes and their k continuations in turn, where each
-    begins, how many first tokens of each do not count.
-    """
+    """Prompts as stage `prompt` writes them: prefixes and their continuations in turn."""
 
     tokens: npt.NDArray[np.unsignedinteger]
     offsets: Integers
@@ -114,7 +112,7 @@ def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
 
 
 class PromptSet(NamedTuple):
-    """One set as stage `prompt` writes it: set.json, and prompts by split."""
+    """A set as stage `prompt` writes it: set.json, and prompts by split."""
 
     name: str
     about: dict[str, Any]
@@ -126,8 +124,8 @@ class PromptSet(NamedTuple):
         return self.splits[self.about["scored_split"]]
 
     def answers(self, network: Network, batch_tokens: int) -> npt.NDArray[np.int8]:
-        """Return a network's answers [n], with the threshold that is best on train. Raises
-        UserError where a score is not finite.
+        """Return a network's answers [n]; a threshold is the best on train. Raises UserError for
+        scores that are not finite.
         """
         set_, vocabulary_size = SETS[self.name], self.about["vocabulary_size"]
         scores = {}
@@ -162,9 +160,7 @@ def answer_sets(
     description: Description,
     batch_tokens: int,
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]]:
-    """Answer every set with each weights file of a network; return scores by update, and arrays of
-    answers and labels.
-    """
+    """Answer every set with each weights file; return scores by update, and answers and labels."""
     arrays: dict[str, npt.NDArray[Any]] = {
         f"{set_.name}/labels": set_.scored.labels_n for set_ in sets
     }

@@ -1,6 +1,4 @@
-"""Where official files can be downloaded: the Hugging Face Hub, or original addresses with
-published checksums.
-"""
+"""Where official files can be downloaded, with commits or published checksums."""
 
 import math
 from collections.abc import Mapping
@@ -9,9 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HubFiles:
-    """Files of a data set on the Hub: repository, commit, patterns of paths; a corpus has a
-    title.
-    """
+    """Files of a data set on the Hub; patterns: of paths; title: of a corpus."""
 
     repository: str
     revision: str
@@ -52,7 +48,7 @@ GLUE = "nyu-mll/glue", "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
 
 
 def book_files(name: str, revision: str, tokens: float) -> HubFiles:
-    """Choose as many files of a set of books as hold `tokens` tokens, at least one."""
+    """Choose as many files of a set of books as hold `tokens` tokens."""
     repository, title, files, whole = BOOK_SETS[name]
     count = math.ceil(min(max(tokens, 1) / whole, 1) * files)
     if count == files:

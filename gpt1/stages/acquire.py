@@ -1,5 +1,5 @@
-"""`acquire`: copy the official files of one source from `data/raw/<source>` to data/acquire, with a
-manifest. A task's files are read once, to find early what `encode` cannot read.
+"""`acquire SOURCE`: copy a source's official files to data/acquire, with a manifest. A task's files
+are read once, to find early what `encode` cannot read.
 """
 
 import shutil

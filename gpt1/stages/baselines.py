@@ -1,6 +1,4 @@
-"""`baselines`: systems that the networks must beat, on every task. Writes
-`data/baselines/<task>/<system>/seed-0/logits.npz`, as a fine-tuning does, and scores.json per task.
-"""
+"""`baselines`: TF-IDF and a constant answer on every task, with logits.npz as a fine-tuning's."""
 
 import sys
 from collections.abc import Mapping

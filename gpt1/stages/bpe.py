@@ -1,6 +1,4 @@
-"""Stage bpe: byte pairs learned from the training books, or the authors' own, in one layout of ids
-(paper, section 4.1).
-"""
+"""`bpe`: byte pairs learned from the training books, or the authors' own (paper, section 4.1)."""
 
 from gpt1.base.files import stage_folder, writing_folder
 from gpt1.corpus.books import cleaned_books

@@ -1,6 +1,4 @@
-"""The first stage: every key of params.yaml must be known and well typed, and all sources must be
-there.
-"""
+"""`check`, the first stage: params.yaml must be right, and all sources must be there."""
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import RAW, stage_folder, writing

@@ -1,5 +1,5 @@
-"""`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper:
-`<split>.npz`, task.json, and clusters.npz, which says which rows belong together.
+"""`encode TASK`: official files as token ids, shaped as in Figure 1 of the paper; clusters.npz says
+which rows belong together.
 """
 
 import sys
@@ -20,7 +20,7 @@ from gpt1.town.meaning import quality_words
 
 
 def main(name: str) -> None:
-    """Read the official files, encode their texts, shape them, write one npz a split."""
+    """Encode the official files, one npz a split."""
     params = read_params()
     refuse_unknown(name, [task for task in params.tasks if task in TASKS], "tasks")
     task, row = TASKS[name], params.tasks[name]

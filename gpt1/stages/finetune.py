@@ -27,9 +27,7 @@ def ablation(name: str, task: str) -> None:
 
 
 def transfer(task: str) -> None:
-    """Fine-tune a task with more and more layers transferred, but not all, as `main` does (Figure
-    2, left).
-    """
+    """Fine-tune a task with more and more layers transferred, but not all, as `main` does."""
     params = read_params()
     refuse_unknown(task, params.transfer, "transfer")
     recipe = finetune_recipe(params, task)

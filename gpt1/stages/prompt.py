@@ -1,5 +1,5 @@
-"""`prompt SET`: one zero-shot set's official files as prompts (paper, section 5): `<split>.npz`,
-set.json, and clusters.npz, which says which examples belong together.
+"""`prompt SET`: a zero-shot set's official files as prompts (paper, section 5); clusters.npz says
+which examples belong together.
 """
 
 import sys
@@ -17,7 +17,7 @@ from gpt1.tasks.zero_shot import SETS, Integers
 
 
 def main(name: str) -> None:
-    """Read the official files, encode their texts, make prompts of them, write one npz a split."""
+    """Make prompts of the official files, one npz a split."""
     params = read_params()
     refuse_unknown(
         name, [set_name for set_name in params.zero_shot if set_name in SETS], "zero_shot"

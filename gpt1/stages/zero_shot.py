@@ -1,5 +1,5 @@
 """`zero_shot NETWORK SEED`: every snapshot of a pre-training answers the zero-shot sets (paper,
-section 5, Figure 2 right): scores.json, answers.npz.
+section 5, Figure 2 right).
 """
 
 import sys
@@ -19,9 +19,7 @@ from gpt1.train.schedules import snapshot_updates
 
 
 def snapshots_of(name: NetworkName, seed: int, params: Params) -> dict[int, Path]:
-    """Return {update: file} of a pre-training's snapshots in order. Raises UserError where it is
-    not finished.
-    """
+    """Return {update: file} of a pre-training's snapshots, in order. Raises UserError."""
     folder = stage_folder("pretrain", name, f"seed-{seed}")
     summary = read_json_file(folder / "summary.json", f"run dvc repro pretrain@{name}-{seed}")
     updates = snapshot_updates(summary["updates"], params.pretrain.snapshots_per_decade)

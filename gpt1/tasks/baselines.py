@@ -27,10 +27,8 @@ Parts = Sequence[Sequence[str]]  # texts as words joined by blanks: those of eac
 
 
 class DecodedRows(NamedTuple):
-    """The rows of one split.
-
-    parts: the texts; of a pair the first and the second texts; of choices the contexts, then all
-    choices. clusters: equal for rows that belong together.
+    """The rows of one split. parts: the texts; of a pair the first, then the second texts; of
+    choices the contexts, then all choices. clusters: equal for rows that belong together.
     """
 
     parts: tuple[list[str], ...]
@@ -48,7 +46,7 @@ class Candidate(NamedTuple):
 def read_rows(
     folder: Path, split: str, about: dict[str, Any], vocabulary: Vocabulary
 ) -> DecodedRows:
-    """Read a split that stage encode wrote into `folder`; about: its task.json."""
+    """Read a split that stage encode wrote; about: its task.json."""
     arrays = read_arrays(folder / f"{split}.npz", ("tokens", "offsets", "labels"))
     clusters = read_arrays(folder / CLUSTERS, (split,))[split]
     tokens, offsets, each = arrays["tokens"], arrays["offsets"].tolist(), about["sequences"]
@@ -121,9 +119,7 @@ def spread(rows: Any, others: Any) -> Any:
 
 
 def constant(about: Mapping[str, Any], train: DecodedRows, rows: int) -> Logits:
-    """Answer every row with train's commonest class or mean score; with class 1 where F1 is the
-    metric.
-    """
+    """Answer with train's commonest class or mean score, or with class 1 where F1 is the metric."""
     if about["target"] == "score":
         return scores_as_logits(np.full(rows, train.labels.mean()), about["outputs"])
     counts = np.bincount(train.labels.astype(np.int64), minlength=about["outputs"])
@@ -134,9 +130,7 @@ def constant(about: Mapping[str, Any], train: DecodedRows, rows: int) -> Logits:
 
 
 def fit(about: Mapping[str, Any], train: DecodedRows, features: Any, penalty: float) -> Any:
-    """Fit ridge regression of scores, or logistic regression of classes; of choices: right or
-    wrong.
-    """
+    """Fit ridge regression of scores, or logistic regression of classes or right choices."""
     if about["target"] == "score":
         return Ridge(alpha=penalty).fit(features, train.labels)
     labels = train.labels
@@ -171,9 +165,8 @@ def scores_as_logits(scores: npt.NDArray[np.floating], outputs: int) -> Logits:
 def chosen(
     about: Mapping[str, Any], candidates: Sequence[Candidate], splits: Mapping[str, DecodedRows]
 ) -> tuple[Candidate, dict[str, Logits]]:
-    """Return the candidate that is best on dev, and logits named like a fine-tuning's:
-    split/`best`, and split/`last`, in which each half of dev's clusters has the candidate that is
-    best on the other half.
+    """Return the candidate that is best on dev, and logits named like a fine-tuning's. Under
+    dev/`last` each half of the clusters has the candidate that is best on the other half.
     """
     dev = splits[DEV]
     taken = best(about, candidates, dev, np.arange(len(dev.labels)))
@@ -194,7 +187,7 @@ def best(
     dev: DecodedRows,
     rows: npt.NDArray[np.intp],
 ) -> Candidate:
-    """Return the candidate with the best score on some rows of dev; of equals the one with likelier
+    """Return the candidate that is best on some rows of dev; of equals the one with likelier
     labels.
     """
     labels = dev.labels[rows]

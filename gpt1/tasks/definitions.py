@@ -36,8 +36,8 @@ class Task:
     """One task. layouts: how its files are distributed, the best first; values: labels as the files
     write them.
 
-    integers: what an export's label integers mean, counted from first_integer. synonyms: {word in
-    some files: label}. also: {file: its other names}.
+    integers: what an export's integers mean, from first_integer. synonyms: {word in some files:
+    label}. also: {file: its other names}.
     """
 
     name: str
@@ -112,8 +112,8 @@ def scored_split(column: TableColumn, splits: Mapping[str, Any]) -> str:
 
 
 def scored_weights(split: str) -> str:
-    """Return which weights are scored: `best` (on dev) for a test set, else `last`, so that nothing
-    is chosen on dev.
+    """Return which weights are scored: for a test set the `best` on dev, for dev itself the
+    `last`.
     """
     return "best" if split.startswith("test") else "last"
 

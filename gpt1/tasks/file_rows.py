@@ -37,9 +37,7 @@ BLOCK = ("sentence", "pronoun", "candidates", "answer")
 
 
 def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
-    """Yield the rows of a table. Raises UserError for the whole file; at its end where all texts
-    are quoted.
-    """
+    """Yield the rows of a table. Raises UserError for the whole file."""
     table = open_table(path, format_)
     columns = _Places(path, format_, table.names)
     label_of = _label_reader(path, task, table.features.get(columns.label))
@@ -58,7 +56,7 @@ def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
 
 
 class _Places:
-    """The columns of a file. Raises UserError where one is missing."""
+    """Raises UserError where a column is missing."""
 
     def __init__(self, path: Path, format_: TableFormat, names: list[str]) -> None:
         self.joined = format_.joined
@@ -102,7 +100,6 @@ class _Places:
 
 
 def _subset(task: Task, value: object) -> int:
-    """Return the number of the subset that a row's id begins with. Raises BadRowError."""
     for number, name in enumerate(task.subsets):
         if str(value).startswith(name):
             return number
@@ -113,7 +110,7 @@ def _subset(task: Task, value: object) -> int:
 
 def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """Return the function from a row's label to the class's number, the score, or UNLABELLED.
-    Raises UserError where the file's `feature` numbers otherwise.
+    Raises UserError where the file numbers labels otherwise.
     """
     numbering = dict(enumerate(task.integers, start=task.first_integer))
     names = feature.get("names") if isinstance(feature, dict) else None
@@ -161,7 +158,6 @@ def _quoting(text: str) -> str:
 
 
 def _check_quotes(path: Path, quoting: Counter[str]) -> None:
-    """Raise UserError where all texts are quoted; warn where a CSV writer wrote some."""
     count = quoting["doubled"] + quoting["whole"]
     if count == quoting.total() > 9:
         raise UserError(
@@ -178,16 +174,14 @@ def _check_quotes(path: Path, quoting: Counter[str]) -> None:
 
 
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:
-    """Yield an example of each row, or why there is none. Raises UserError where the whole file is
-    wrong.
-    """
+    """Yield an example of each row, or why there is none. Raises UserError for the whole file."""
     if isinstance(format_, TableFormat):
         return read_columns(path, format_, task)
     return read_blocks(path) if isinstance(format_, BlockFormat) else _passages(path, task)
 
 
 def _passages(path: Path, task: Task) -> Rows:
-    """Read RACE as stage acquire combines it. An unreadable question or passage counts as one row."""
+    """Read RACE as stage acquire combines it. An unreadable question or passage is one row."""
     label_of, choices = class_reader(task), len(task.labels)
     for number, line in numbered_lines(path):
         try:
@@ -217,8 +211,8 @@ def _passages(path: Path, task: Task) -> Rows:
 
 
 def read_blocks(path: Path) -> Rows:
-    """Yield DPRD's examples: the text before the pronoun (often empty) and after it, the candidates
-    as choices. Raises UserError.
+    """Yield DPRD's examples: the text before the pronoun (often empty) and after it; candidates are
+    choices. Raises UserError.
     """
     return examples(_blocks(path), _block_example)
 

@@ -13,10 +13,9 @@ class TableFormat:
     """A file of columns, found by name. form: tsv (quotes are text), csv, jsonl, or a Hugging Face
     export.
 
-    label: a word, a number (see Task.integers) or a score; -1, "-" or nothing for none; `hidden`:
-    no row has one. choices: a column each, or one list. joined: the texts are one. subset: its
-    values begin with a subset's name. header: of a tsv without one; surplus: how many more columns
-    may follow.
+    label: a word, a number (see Task.integers) or a score; -1, "-" or nothing for none; hidden: no
+    row has one. choices: a column each, or one list. joined: the texts are one. subset: begins with
+    a subset's name. header: of a tsv without one; surplus: how many more columns may follow.
     """
 
     form: Form
@@ -56,8 +55,8 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Where a split's rows lie. File i of a task with subsets is subset first_subset + i. In an
-    export a file is a split's name.
+    """Where a split's rows lie. File i is subset first_subset + i. In an export a file is a split's
+    name.
     """
 
     name: str
@@ -78,7 +77,7 @@ Layout = tuple[Split, ...]
 
 @dataclass(frozen=True)
 class Release:
-    """A release of a task, known by the rows of its splits or by names of files."""
+    """A release of a task, known by its rows or by names of files."""
 
     name: str
     rows: Mapping[str, int]
@@ -88,7 +87,7 @@ class Release:
 def release_of(
     releases: tuple[Release, ...], splits: Mapping[str, int], files: tuple[str, ...]
 ) -> Release | None:
-    """Return the release with these files or numbers of rows; None for an unknown one."""
+    """Return the release with these files or rows, if it is a known one."""
     by_name = [release for release in releases if set(release.files) & set(files)]
     by_rows = [
         release
@@ -129,9 +128,7 @@ def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> TableFormat:
 
 
 def _exported(reading: TableFormat, *, test: bool, folder: str = "") -> Layout:
-    """Return an export's splits; its test is labelled (`test`), or optional and perhaps without
-    labels.
-    """
+    """Return an export's splits; only a `test` is sure to be there and to have labels."""
     hidden = reading if test else replace(reading, hidden=True)
     return (
         *files(reading, train=f"{folder}train", dev=f"{folder}validation"),
@@ -265,7 +262,6 @@ STORY_ROWS = replace(STORY_EXPORT, form="csv")
 
 
 def _stories(validation: str, test: str, reading: TableFormat, labelled: bool = True) -> Layout:
-    """Return Story Cloze's splits. The authors train on the validation stories."""
     return (
         *_shared(validation, reading, Share(374, 1871)),
         *files(replace(reading, hidden=not labelled), labelled, test=test),

@@ -16,7 +16,7 @@ def score(metric: str, labels: Array, predictions: Array) -> float:
     """Score predictions [n] against labels [n]: 0..1, correlations -1..1, F1 of class 1; 0 where
     undefined.
 
-    Raises ValueError for an unknown metric, unequal lengths, no rows, or an unlabelled row (-1).
+    Raises ValueError for an unknown metric, unequal lengths, no rows, or unlabelled rows (-1).
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, found {metric!r}")
@@ -71,7 +71,7 @@ def answers_of(logits: npt.NDArray[np.floating], target: str) -> Array:
 
 
 def standard_error(metric: str, labels: Array, predictions: Array) -> float:
-    """Estimate a score's standard error: by a formula for accuracy, else by a seeded bootstrap."""
+    """Estimate a score's standard error, by a formula for accuracy, else by a seeded bootstrap."""
     value = score(metric, labels, predictions)
     if metric == "accuracy":
         return math.sqrt(value * (1 - value) / len(labels))

@@ -1,5 +1,5 @@
-"""Prompts of the zero-shot sets (paper, section 5): a prefix, k continuations, and how many first
-tokens of each do not count. They have no special symbols, which pre-training never saw.
+"""Prompts of the zero-shot sets (paper, section 5): a prefix and k continuations. They have no
+special symbols, which pre-training never saw.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,13 +41,13 @@ class Prompt:
 
 
 def sentence(text: Ids, context: int) -> Prompt:
-    """CoLA: make a prompt of the first `context` tokens. All but the first count."""
+    """CoLA: make a prompt of a text, cut to the context; all tokens but the first count."""
     return Prompt([], [list(text[:context])], [1], len(text) > context)
 
 
 def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Prompt:
-    """SST-2: make a prompt of the sentence, cut at its end, and *very*; the words are the
-    continuations. Raises UserError where these do not fit.
+    """SST-2: make a prompt of the sentence, cut at its end, and *very*; words continue it. Raises
+    UserError where these do not fit.
     """
     room = context - len(very) - max(map(len, words))
     if room < 0:
@@ -62,18 +62,14 @@ def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Promp
 
 
 def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) -> Prompt:
-    """RACE: make a prompt of passage and question, cut as in fine-tuning; the options are the
-    continuations.
-    """
+    """RACE: make a prompt of passage and question, cut as in fine-tuning; options continue it."""
     prefix, answers, truncated = question_parts(passage, question, options, context, 0)
     return Prompt(prefix, answers, [0 if prefix else 1] * len(answers), truncated)
 
 
 def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int) -> Prompt:
-    """DPRD: make a prompt of the text before the pronoun; each candidate and the rest, which alone
-    counts, is a continuation.
-
-    A long sentence is cut at its end but keeps one token of the rest; a candidate keeps a quarter.
+    """DPRD: make a prompt of the text before the pronoun; a candidate and the rest, which alone
+    counts, continue it. A candidate keeps a quarter of the context, the rest at least one token.
     """
     limit = context // 4
     shortened = [list(candidate[:limit]) for candidate in candidates]
@@ -109,7 +105,7 @@ def set_texts(rule: Rule, splits: Iterable[SplitRows]) -> list[str]:
 
 
 def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
-    """Note where *very* or one of the two words has several pieces, or an unknown one."""
+    """Note where a word has several pieces, or an unknown one."""
     notes = []
     for word in (VERY, *WORDS):
         pieces = [vocabulary.pieces[id_] for id_ in ids[word]]
@@ -134,8 +130,8 @@ def check_classes(task: Task, split: str, labels: Integers) -> None:
 def read_splits(
     set_: ZeroShotSet, params: Params, folder: Path
 ) -> tuple[str, dict[str, SplitRows]]:
-    """Return the name of the split to score (test where labelled, else dev), and the rows of it,
-    and of train where a threshold needs them.
+    """Return the name of the split to score (test where labelled, else dev), and its rows, with
+    train's where a threshold needs them.
     """
     task, limits = set_.task, params.zero_shot[set_.task.name]
     row = TaskParams(

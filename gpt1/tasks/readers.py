@@ -1,5 +1,5 @@
-"""A task's official files as examples: which files are there, which rows are chosen, and when too
-many are bad.
+"""A task's official files as examples: which splits are there, which rows are chosen, how many may
+be bad.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ SHARE_SEED = 3535999445  # with which the authors' code splits Story Cloze's val
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The examples of a split, and counts of its whole files; available: before rows were chosen."""
+    """The examples of a split, and counts of its whole files; available: before the choice."""
 
     examples: list[Example]
     available: int
@@ -52,7 +52,7 @@ class Tally:
 
 
 def splits_there(task: Task, folder: Path) -> list[Split]:
-    """Return the splits whose files are in `folder`. Raises UserError where no layout is complete."""
+    """Return the splits that `folder` holds. Raises UserError where no layout is complete."""
     for layout in task.layouts:
         present = [split for split in layout if all(files_of(split, folder))]
         if all(split in present for split in layout if split.required):
@@ -64,8 +64,8 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
 
 
 def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
-    """Return the splits that a run uses: all where eval_rows is null, for a leaderboard; else the
-    labelled. Raises UserError.
+    """Return the splits that a run uses: only labelled ones where eval_rows is a number. Raises
+    UserError.
     """
     return [
         split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
@@ -73,7 +73,7 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """Return the names of each file that is there: itself, the parts of an export, or none."""
+    """Return the names of each file that is there: itself, an export's parts, or none."""
     if split.exported:
         return [kept_files(folder, name) for name in split.files]
     return [[name] if (folder / name).is_file() else [] for name in split.files]
@@ -82,8 +82,8 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Read every split that a run uses, and name the files' release ("" where a task has one only).
-    Raises UserError.
+    """Read every split that a run uses, and name the release ("" where there is only one). Raises
+    UserError.
     """
     chosen = splits_to_read(task, folder, row)
     splits = {
@@ -130,8 +130,8 @@ def read_split(
 def examples_of(
     task: Task, split: Split, folder: Path, max_unreadable_fraction: float, tally: Tally
 ) -> Iterator[Example]:
-    """Yield a split's examples; `tally` counts the rows. Raises UserError after a file with no rows
-    or too many bad ones, and after a split with wrong labels.
+    """Yield a split's examples and count rows in `tally`. Raises UserError after no rows, too many
+    bad ones, or wrong labels.
     """
     present = files_of(split, folder)
     for subset, names in enumerate(present, split.first_subset):
@@ -171,9 +171,6 @@ def _check_rows(
 
 
 def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
-    """Raise UserError where rows are too few to share, labels are missing, or scores are from 0 to
-    1.
-    """
     if split.share and tally.examples < 2:
         raise UserError(
             f"{path} has {tally.examples} readable rows; expected at least 2, for train and dev"

@@ -1,6 +1,4 @@
-"""Examples and unreadable rows, the lines of a file, and clusters of rows, which a resample draws
-together.
-"""
+"""Examples and unreadable rows, lines of files, and clusters of rows."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,8 +79,8 @@ def quoted(text: str) -> str:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the number, from 1, and bytes of each line, without line end, byte-order mark, and
-    empty lines at the file's end. Raises UserError.
+    """Yield each line's number, from 1, and bytes, without line end, byte-order mark, and empty
+    lines at the end. Raises UserError.
     """
     empty: list[tuple[int, bytes]] = []
     try:
@@ -171,7 +169,7 @@ CLUSTERS = "clusters.npz"  # beside task.json or set.json: an array a split
 def cluster_ids(
     task: Task, examples: Sequence[Example], meaning_of: Callable[[str], str] | None = None
 ) -> npt.NDArray[np.int64]:
-    """Number the clusters of rows [n] from 0, in order of occurrence.
+    """Number the clusters of rows [n], which a resample draws together, in order of occurrence.
 
     meaning_of: reduces a made-up text to its meaning; rows with equal meanings, in either order,
     are one cluster.

@@ -32,8 +32,8 @@ SETS = {
 
 
 def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
-    """Return the threshold with the best Matthews correlation (scores above it mean class 1), below
-    all scores or midway between two; of equals the lowest.
+    """Return the threshold with the best Matthews correlation, where a score above it means class
+    1; of equals the lowest.
     """
     order = np.argsort(scores_n, kind="stable")
     ranked, positive = scores_n[order], (labels_n[order] == 1).astype(np.float64)
@@ -62,8 +62,6 @@ def continuation_scores(rule: Rule, sums_nk: Floats, counted_nk: Integers) -> Fl
 
 
 def answers(rule: Rule, scores_nk: Floats, threshold: float) -> npt.NDArray[np.int8]:
-    """Return answers [n]: the best continuation (the first of equals), or whether the score is
-    above the threshold.
-    """
+    """Return answers [n]: the best continuation, or whether the score is above the threshold."""
     chosen = scores_nk[:, 0] > threshold if rule == "threshold" else np.argmax(scores_nk, axis=1)
     return chosen.astype(np.int8)

@@ -41,7 +41,7 @@ PARTS = (
 
 
 def write_page(scene: Scene) -> None:
-    """Write a part of a day: what somebody or something is like, talks, tales, events, moods."""
+    """Write one page of a book."""
     chance = scene.chance
     talks.introduce(scene)
     for _ in range(chance.randint(2, 4)):
@@ -104,7 +104,7 @@ def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[st
 def sample_rows(
     seed: int, task: str, make: Callable[[Side, int], list[Row]], book_texts: frozenset[str]
 ) -> Splits[Row]:
-    """Return train rows of one side; dev and test rows of the other, which repeat no sentence of
+    """Return train rows of one side, dev and test rows of the other, which repeat no sentence of
     train.
     """
     train, dev, test = SIZES[task]

@@ -8,7 +8,6 @@ from gpt1.town.qualities import ALL
 
 @cache
 def _tellings() -> re.Pattern[str]:
-    """Match a quality's word, a clause that shows one, or a quality that is asked about."""
     poles = [pole for poles in ALL.values() for pole in poles]
     signs = [
         re.escape(text.strip())
@@ -21,8 +20,8 @@ def _tellings() -> re.Pattern[str]:
 
 
 def quality_words(text: str) -> str:
-    """Return a text's words of qualities and clauses that show them, or all words where there are
-    none; sorted, so that twins are equal.
+    """Return a text's words and signs of qualities, or else all words; sorted, so that twins are
+    equal.
     """
     parts = _tellings().findall(text) or re.findall(r"\w+", text)
     return "|".join(sorted(telling.lower() for telling in parts))

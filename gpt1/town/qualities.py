@@ -1,14 +1,12 @@
-"""Qualities of people and things by nouns ("the size of the kite"). Each has two poles; a pole has
-four words of one meaning, used nowhere else, and four clauses that show it.
+"""Qualities of people and things ("the size of the kite"). Each has two poles; a pole has four
+words of one meaning, used nowhere else, and four clauses that show it.
 """
 
 from typing import NamedTuple
 
 
 class Pole(NamedTuple):
-    """Words of one meaning, what a subject is likened to, and clauses that show it, with {s} for
-    the subject.
-    """
+    """Words of one meaning, likenesses, and clauses that show it; {s} is the subject."""
 
     words: tuple[str, ...]
     likes: tuple[str, ...]

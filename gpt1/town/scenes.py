@@ -13,7 +13,7 @@ ONES = {"she": "woman", "he": "man", "it": "thing"}
 
 
 class Scene:
-    """Sentences about a town, two people who talk in them, and their subject."""
+    """Sentences about a town, two speakers, and their subject."""
 
     def __init__(self, town: Town, chance: Random) -> None:
         self.town, self.chance = town, chance
@@ -38,18 +38,18 @@ class Scene:
         return [self.town.fact(kind, self.subject) for kind in self.qualities]
 
     def unknown(self) -> Fact:
-        """Return a quality of the subject that the text does not mention, true or not."""
+        """Return a quality that the text does not mention, true or not."""
         fact = self.town.fact(self.chance.choice(self.others), self.subject)
         return fact if self.chance.random() < 0.5 else fact.contrary(self.chance)
 
     def name(self) -> str | None:
-        """Return a pronoun for the subject, or nothing where its name is to be said."""
+        """Return a pronoun for the subject, or None where its name is due."""
         return (
             self.town.pronoun(self.subject) if self.named and self.chance.random() < 0.8 else None
         )
 
     def word(self, fact: Fact) -> str:
-        """Word the fact in any way; at times a quality is told twice, with its opposite denied, or
+        """Word the fact in any way; a quality may be told twice, with its contrary denied, or
         likened.
         """
         chance, pronoun = self.chance, self.name() if fact.subject == self.subject else None
@@ -76,7 +76,7 @@ class Scene:
         )
 
     def tell(self, fact: Fact) -> str:
-        """Word the fact in any way; a quality may also only show."""
+        """Word the fact in any way, or only show it."""
         shows = fact.kind in ALL and self.chance.random() < 0.25
         return self.show(fact) if shows else self.word(fact)
 

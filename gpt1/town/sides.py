@@ -1,6 +1,5 @@
-"""The two sides of every task, training rows on one, dev and test rows on the other, without a
-common name, street or sentence. They share wordings: in an unknown wording a classifier is right by
-luck.
+"""The two sides of every task: training rows on one, dev and test rows on the other. They share
+wordings, but no name, street or sentence.
 """
 
 import re
@@ -25,10 +24,8 @@ FRAME = re.compile(
 
 
 class Side(NamedTuple):
-    """What rows of one side may use.
-
-    names: every other name of people and streets; forbidden: sentences of the books, in lower case;
-    words: which words of a meaning.
+    """What rows of one side may use. names: every other name; forbidden: sentences of the books;
+    words: which of a meaning.
     """
 
     names: slice
@@ -53,8 +50,8 @@ class Side(NamedTuple):
         return self.chance.choice(POLE_OF[fact.value].signs).format(s=fact.subject)
 
     def tale(self, tale: Tale) -> tuple[str, list[Slots]]:
-        """Return a frame and two fillings: something is of a first pole, and the same exchanged.
-        The books have neither.
+        """Return a frame and two fillings, one of a first pole and its contrary; neither is in the
+        books.
         """
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
@@ -66,9 +63,7 @@ class Side(NamedTuple):
 
 
 def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
-    """Return a new town and, of a relative or a belonging, every quality of the topic in random
-    order.
-    """
+    """Return a new town and, of one subject, every quality of the topic in random order."""
     town, chance = side.town(), side.chance
     subject = chance.choice(town.relatives if topic[0] in OF_PEOPLE else town.belongings)
     kinds = chance.sample(topic, len(topic))
@@ -76,9 +71,7 @@ def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
 
 
 def clauses(text: str) -> list[str]:
-    """Return the text between marks of punctuation, in lower case, by which tasks' texts are looked
-    up in the books.
-    """
+    """Return the clauses of a text, in lower case, by which texts are looked up in the books."""
     return [
         clause
         for phrase in re.split(r'[.,?!:;"]+', text.lower())
@@ -87,14 +80,14 @@ def clauses(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, and quoted ones within, in lower case."""
+    """Return the sentences of a text, and quoted ones, in lower case."""
     parts = (sentence.strip(" ,;") for sentence in re.split(r'[.?!:"]+', text.lower()))
     return [sentence for sentence in parts if " " in sentence]
 
 
 def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
-    """Return this many rows of make(side, 0), make(side, 1), …, each a row or two twins, drawn
-    again where one occurred before or has a forbidden clause. Some get a wrong label.
+    """Return `count` rows of make(side, 0), make(side, 1), …, each a row or two twins, drawn again
+    where one is not new or has a forbidden clause.
     """
     rows, number = dict[Row, None](), 0
     while len(rows) < count:
@@ -108,9 +101,7 @@ def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> 
 
 
 def misjudged(rows: list[Row]) -> list[Row]:
-    """Exchange the labels of two neighbours, or twins, once in 26 rows: people who label err
-    too.
-    """
+    """Exchange the labels of two neighbours once in 26 rows: people who label err too."""
     for row in range(ERR - 2, len(rows) - 1, ERR):
         first, second = rows[row : row + 2]
         rows[row : row + 2] = (

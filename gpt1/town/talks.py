@@ -1,4 +1,4 @@
-"""What a page says of its subject: told, asked, doubted, said in other words."""
+"""What a page says of its subject."""
 
 from gpt1.town import telling
 from gpt1.town.scenes import GENRES, Scene
@@ -42,7 +42,7 @@ def claim(scene: Scene) -> None:
 
 
 def question(scene: Scene) -> None:
-    """Ask whether the subject is so, and answer: yes, no, or nobody knows."""
+    """Ask whether the subject is so, and answer."""
     chance, fact = scene.chance, scene.one()
     kind = chance.random()
     claim = fact if kind < 0.4 else fact.contrary(chance) if kind < 0.8 else scene.unknown()
@@ -57,7 +57,7 @@ def question(scene: Scene) -> None:
 
 
 def quiz(scene: Scene) -> None:
-    """Tell what is so, then ask short questions with answers: yes, no, or nobody knows."""
+    """Tell what is so, then ask short questions with answers."""
     chance = scene.chance
     scene.say(scene.tell(scene.one()))
     for _ in range(chance.randint(3, 6)):
@@ -86,7 +86,7 @@ def restate(scene: Scene) -> None:
 
 
 def compare(scene: Scene) -> None:
-    """Let two people say or ask the same thing in different words, or not."""
+    """Let two people say or ask the same thing, or not."""
     chance, fact = scene.chance, scene.one()
     same = chance.random() < 0.5
     other = (
@@ -104,7 +104,7 @@ def compare(scene: Scene) -> None:
 
 
 def check_answer(scene: Scene) -> None:
-    """Ask about a quality, and let somebody say an answer or none."""
+    """Ask about a quality, and let somebody answer or not."""
     chance, fact = scene.chance, scene.one()
     good = chance.random() < 0.6
     answer = (

@@ -1,6 +1,4 @@
-"""How to tell and ask for facts: each kind in eight wordings of one meaning; {s} is the subject,
-{v} the value.
-"""
+"""Wordings of facts, eight of one meaning for each kind; {s} is the subject, {v} the value."""
 
 import re
 from random import Random
@@ -11,8 +9,8 @@ from gpt1.town.qualities import OPPOSITE, POLE_OF
 
 
 class Fact(NamedTuple):
-    """`kind` is a key of TELLINGS or a quality, with any word of its pole as `value`; `subject` and
-    `value` stand as in a sentence: "the kite", "a baker".
+    """A fact in words as in a sentence: "the kite", "a baker". `kind`: a key of TELLINGS, or a
+    quality, of which `value` is a word.
     """
 
     kind: str
@@ -167,9 +165,7 @@ OBJECT = {"she": "her", "he": "him", "it": "it"}
 
 
 def fill(template: str, subject: str, pronoun: str | None = None, **values: str) -> str:
-    """Fill in the subject for {s}, or a pronoun: her or him where {s} is not the subject of its
-    clause.
-    """
+    """Fill in the subject for {s}, or a pronoun, which may be her or him."""
     if pronoun:
         template = re.sub(
             r"(^|\bthat |^was |^did |\{one\} )?\{s\}",
@@ -180,7 +176,7 @@ def fill(template: str, subject: str, pronoun: str | None = None, **values: str)
 
 
 def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
-    """Return a clause that states the fact, with a pronoun for the subject where one is given."""
+    """Return a clause that states the fact."""
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
 
 

@@ -1,6 +1,4 @@
-"""A town: who lives there, what they own, what they are like. Facts hold until an event changes
-them.
-"""
+"""A town and its facts, which hold until an event changes them."""
 
 from collections.abc import Sequence
 from random import Random
@@ -15,9 +13,8 @@ PEOPLE = 8
 
 
 class Town:
-    """People by name, things by noun ("the kite"), and every fact about them; relatives ("Anna's
-    aunt") and belongings ("Anna's kite") have qualities too. `names`: which names of people and
-    streets it may take.
+    """People by name, things by noun ("the kite"), and facts about them; relatives ("Anna's aunt")
+    and belongings ("Anna's kite") have qualities too. `names`: which it may take.
     """
 
     def __init__(
@@ -72,7 +69,7 @@ class Town:
         self.values[fact.kind, fact.subject] = fact.value
 
     def fact(self, kind: str, subject: str) -> Fact:
-        """Return the fact as it stands; a quality in any of its words."""
+        """Return the fact as it stands; a quality in any word."""
         value = self.values[kind, subject]
         return Fact(
             kind, subject, self.chance.choice(POLE_OF[value].words) if kind in ALL else value
