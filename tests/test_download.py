@@ -17,8 +17,8 @@ from made_models import authors_shapes, vocabulary, write_authors
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus.bpe import AUTHORS_FILES
-from gpt1.corpus.documents import refuse_short
-from gpt1.exchange import authors
+from gpt1.corpus.files import refuse_short
+from gpt1.exchange import incoming as authors
 from gpt1.params.data import compose_profile, download_sources
 from gpt1.params.profile import requested
 from gpt1.params.schema import read_params

@@ -15,7 +15,7 @@ from gpt1.base.files import read_json
 from gpt1.commands.generate import generate
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import SplitWriter, write_index
-from gpt1.inference import scores
+from gpt1.inference import generation as scores
 from gpt1.inference.generation import go_on, load_language_model, readable
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights

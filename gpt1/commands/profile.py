@@ -84,8 +84,7 @@ def import_released() -> None:
 
     folder = RAW / "official"
     if (folder / "params_shapes.json").is_file():
-        from gpt1.exchange.authors import read_authors
-        from gpt1.exchange.incoming import write_import
+        from gpt1.exchange.incoming import read_authors, write_import
 
         print("official: importing the authors' weights")
         theirs = folder.rename(folder.with_name(".official"))

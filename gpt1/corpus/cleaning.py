@@ -13,8 +13,7 @@ from typing import Any, TextIO
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
-from gpt1.corpus.documents import document_texts, refuse_unreadable
-from gpt1.corpus.files import CorpusFile, bytes_of
+from gpt1.corpus.files import CorpusFile, bytes_of, document_texts, refuse_unreadable
 from gpt1.corpus.inspection import Inspection, body, inspect, read_book, refuse_binary
 from gpt1.corpus.parallel import mapped
 from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError

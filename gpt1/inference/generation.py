@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ from gpt1.corpus.bpe import UNKNOWN, WORD_END, Vocabulary
 from gpt1.corpus.shards import Shards
 from gpt1.inference.loading import read_saved
 from gpt1.inference.openai_gpt import language_model
-from gpt1.inference.scores import score
 from gpt1.params.schema import Generate
+
+ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
 class LanguageModel(NamedTuple):
@@ -136,3 +138,32 @@ def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dic
             pairs.setdefault(sample["decoding"], []).append((sample["text"], prompt["reference"]))
     scores = {name: score(*zip(*own, strict=True)) for name, own in pairs.items()}
     return {"tokens": section.tokens, "decodings": ways, "prompts": texts, "scores": scores}
+
+
+class _NoSynonyms:
+    """Replaces WordNet: METEOR matches words and stems alone."""
+
+    def synsets(self, _word: str) -> list[Any]:
+        return []
+
+
+def score(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """Compute corpus BLEU (sacrebleu, lower case), and means of ROUGE-1, -2 and -L (rouge-score, F
+    measure, stems) and METEOR (nltk, words and stems), x 100.
+    """
+    from nltk.translate.meteor_score import meteor_score
+    from rouge_score.rouge_scorer import RougeScorer
+    from sacrebleu.metrics.bleu import BLEU
+
+    # force: no warning of text that is tokenised already
+    bleu = BLEU(lowercase=True, force=True).corpus_score(list(texts), [list(references)]).score
+    scorer = RougeScorer(list(ROUGE), use_stemmer=True)
+    pairs = list(zip(texts, references, strict=True))
+    rouge = [scorer.score(reference, text) for text, reference in pairs]
+    meteor: Any = [
+        meteor_score([reference.split()], text.split(), wordnet=_NoSynonyms())
+        for text, reference in pairs
+    ]
+    values = {"bleu": float(bleu), "meteor_exact_stem": 100 * mean(meteor)}
+    values |= {name: 100 * mean(measures[name].fmeasure for measures in rouge) for name in ROUGE}
+    return {name: round(value, 6) for name, value in values.items()}

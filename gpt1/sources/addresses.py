@@ -28,7 +28,7 @@ TERMS = {
         " exploited; its passages belong to others (https://www.cs.cmu.edu/~glai1/data/race)"
     )
 }
-# The names that git gives the authors' released files; gpt1/exchange/authors.py knows them too.
+# The names that git gives the authors' released files; gpt1/exchange/incoming.py knows them too.
 RELEASED: dict[str, str] = {
     "params_0.npy": "84d83ac1f1cc878f56f33b167482c184491875d2",
     "params_1.npy": "0f19f4d4cda3d8f908e3faffd2cb2a8b9a4039da",

@@ -16,7 +16,7 @@ from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.readers import read_task
 from gpt1.tasks.rows import CLUSTERS, cluster_ids
 from gpt1.tasks.shapes import Symbols
-from gpt1.town.meaning import quality_words
+from gpt1.town.qualities import quality_words
 
 
 def main(name: str) -> None:
