@@ -47,8 +47,8 @@ class Lanes:
 
     def fill(self, ready: Mapping[str, bool]) -> dict[str, dict[str, str]]:
         """Return the environments of the stages that start now. `ready`: whether each runs a
-        network, the most urgent first. Once one finds no GPU, no later one takes any, or a
-        pre-training, which needs several, would starve.
+        network, the most urgent first. Once one finds no GPU, no later one takes any, so that a
+        pre-training, which needs several, gets them.
         """
         places, waiting = dict[str, dict[str, str]](), False
         for name, runs_network in ready.items():

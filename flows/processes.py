@@ -62,9 +62,7 @@ def stop_and_raise(*_: object) -> None:
 
 
 def repro(name: str, environment: Mapping[str, str]) -> None:
-    """Have DVC bring one stage up to date. Raises StageLostError, or StageFailedError, also after a
-    requested stop.
-    """
+    """Have DVC bring one stage up to date. Raises StageLostError or StageFailedError."""
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", name]
     waiting, path = "", f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
     # DVC's shell must become the stage, as bash does and dash does not: then the stage is DVC's own

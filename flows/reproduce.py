@@ -1,5 +1,5 @@
-"""The flows reproduce-table2 … -all: DVC's graph as Prefect tasks. `gpt1 run` calls one in its own
-process; `make serve` offers them as deployments.
+"""The flows reproduce-table2 … -all: DVC's graph as Prefect tasks, for `gpt1 run` and `make
+serve`.
 """
 
 from __future__ import annotations  # State[Any] cannot be sent to a cluster, its name can

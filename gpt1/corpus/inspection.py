@@ -127,7 +127,7 @@ def inspect(book: CorpusFile) -> Inspection:
 
 
 def refuse_binary(inspections: Iterable[Inspection]) -> None:
-    """Raise one UserError that counts the books that are not text."""
+    """Raise one UserError that counts books that are not text."""
     refused = [inspection for inspection in inspections if inspection.problem]
     if refused:
         named = ", ".join(f"{inspection.name} ({inspection.problem})" for inspection in refused[:5])

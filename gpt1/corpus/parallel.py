@@ -65,7 +65,8 @@ def mapped(
     if tasks > 1:
         with interrupts_held():  # libraries swallow Ctrl-C, or abort, at import
             from gpt1.corpus import steps
-        yield from steps.run(label, steps.TextStep(prepare, work, items, folder / label), tasks)
+        step = steps.TextStep(prepare, work, items, folder / label / str(tasks))
+        yield from steps.run(label, step, tasks)
         return
     with interrupts_held():  # as above
         tool = prepare() if items else None

@@ -116,12 +116,11 @@ class Shards:
                     or bytes_ != facts["tokens"] * type_.itemsize
                 ):
                     raise ValueError(f"it does not fit {split}.bin, of {bytes_:,} bytes")
-        except OSError as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{error.filename} cannot be read ({error.strerror}); {WHAT_TO_DO}"
+                f"{folder}: expected token files and their index, found others ({error});"
+                f" {WHAT_TO_DO}"
             ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{folder / 'index.json'} is damaged ({error}); {WHAT_TO_DO}") from None
         return cls(folder, index)
 
     def tokens(self, split: str) -> int:

@@ -1,6 +1,4 @@
-"""A step of datatrove's pipelines, and its executors. A task that datatrove has marked is
-finished.
-"""
+"""A step of datatrove's pipelines, and its executors."""
 
 import json
 import logging
@@ -69,7 +67,6 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
     name = setting("GPT1_TEXT_EXECUTOR") or "local"
     if name not in ("local", "ray"):
         raise UserError(f"GPT1_TEXT_EXECUTOR: expected local or ray, found {name!r}")
-    step.folder = step.folder / str(tasks)
     step.folder.mkdir(parents=True, exist_ok=True)
     (wrong := step.folder / "error").unlink(missing_ok=True)
     executor = _ray(step, tasks) if name == "ray" else _local(step, tasks)
@@ -87,9 +84,7 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
 
 
 class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
-    """datatrove's executor on Python's pool: its own hangs where a process is killed, and leaves
-    processes.
-    """
+    """datatrove's executor on Python's pool: its own hangs where a process is killed."""
 
     def run(self) -> None:
         """Run every unfinished task. Raises UserError, and what a task raises."""

@@ -13,8 +13,8 @@ RELEASED = "openai-community/openai-gpt"
 
 
 def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
-    """Return the ModelCard of a language model, or of a task's (`task`: task.json, seed, dev
-    score). Raises UserError.
+    """Return the ModelCard of a language model, or of a task's (`task`: its task.json). Raises
+    UserError.
     """
     from huggingface_hub import ModelCard, ModelCardData
 

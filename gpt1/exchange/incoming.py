@@ -105,7 +105,7 @@ def read_checkpoint(folder: Path) -> Incoming:
 
 
 def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
-    """Return the vocabulary of vocab.json and merges.txt, or of tokenizer.json, and its files.
+    """Return the vocabulary of vocab.json and merges.txt, or of tokenizer.json, and those files.
     Raises UserError.
     """
     files, whole = [folder / "vocab.json", folder / "merges.txt"], folder / "tokenizer.json"
@@ -178,8 +178,8 @@ def sizes_of(shapes: Any, path: Path) -> Model:
 
 
 def write_import(model: Incoming, target: Path) -> dict[str, Any]:
-    """Write weights.safetensors, the vocabulary and import.json; return import.json. Raises
-    UserError where the parts do not fit.
+    """Write weights, vocabulary and import.json; return the last. Raises UserError where they do
+    not fit.
     """
     source, rows = model.files[0].parent, len(model.tensors["tokens"])
     if rows != model.vocabulary.size:

@@ -1,6 +1,4 @@
-"""A model as a folder that transformers loads: weights, configuration, tokenizer, code, model
-card.
-"""
+"""A model as a folder that transformers loads."""
 
 import shutil
 from collections.abc import Mapping

@@ -39,7 +39,7 @@ def finetuned_task(params: Params, name: str) -> FinetunedTask:
 
 
 def finetuned_folders(data: Path = DATA) -> list[Path]:
-    """Return the folders `finetune/<group>/<task>` that have a finished seed."""
+    """Return the folders `finetune/<group>/<task>` with a finished seed."""
     return sorted({path.parents[1] for path in data.glob("finetune/*/*/seed-*/summary.json")})
 
 

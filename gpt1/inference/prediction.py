@@ -33,8 +33,8 @@ class TaskFile(NamedTuple):
 
 
 def formats_of(task: Task, path: Path) -> list[Format]:
-    """Return formats in which a file may hold examples: columns named as in official files, or
-    first, second, choices and label; then official files without names.
+    """Return formats in which a file may hold examples: named columns as in official files or ours,
+    then official files without names.
     """
     _, head = next(numbered_lines(path), (0, b""))
     official = [split.format for layout in task.layouts for split in layout]
@@ -59,8 +59,8 @@ def formats_of(task: Task, path: Path) -> list[Format]:
 
 
 def read_file(path: Path, task: Task) -> TaskFile:
-    """Read a file in the format that reads most rows. Raises UserError where none reads more than
-    half.
+    """Read a file in the format that reads most rows. Raises UserError where that is half or
+    less.
     """
     if not path.is_file():
         raise UserError(f"{path}: expected a file of {task.name}, found none; see --help")

@@ -48,7 +48,7 @@ def register(
     params: Params, names: Sequence[str], outdated: Collection[str] = (), notice: str = ""
 ) -> list[Registered]:
     """Register the best seed of these tasks (none: all finished ones), after their results. Raises
-    UserError where a task is not finished, or MLflow is off or fails.
+    UserError for an unfinished task, or where MLflow is off or fails.
     """
     names = names or [path.name for path in finetuned_folders() if path.name in params.tasks]
     done = [finetuned_task(params, name) for name in names]

@@ -160,7 +160,7 @@ def answer_sets(
     description: Description,
     batch_tokens: int,
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]]:
-    """Answer every set with each weights file; return scores by update, and answers and labels."""
+    """Answer every set with each weights file; return scores by update, answers and labels."""
     arrays: dict[str, npt.NDArray[Any]] = {
         f"{set_.name}/labels": set_.scored.labels_n for set_ in sets
     }

@@ -74,7 +74,7 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
 
 
 def _complete(folder: Path, split: str, parts: list[tuple[re.Match[str], Path]]) -> list[Path]:
-    """Return the parts' paths. Raises UserError where their numbers promise others."""
+    """Return the parts' paths. Raises UserError where their numbers are not whole."""
     numbered = [
         (int(match["number"]), int(match["parts"])) for match, _ in parts if match["number"]
     ]

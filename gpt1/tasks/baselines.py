@@ -155,8 +155,8 @@ def logits_of(about: Mapping[str, Any], model: Any, features: Any) -> Logits:
 
 
 def scores_as_logits(scores: npt.NDArray[np.floating], outputs: int) -> Logits:
-    """Return logits [n, outputs] whose expected value over 0, 1, … is the score, clipped to that
-    range (Tai et al. 2015).
+    """Return logits [n, outputs] whose expected value over 0, 1, … is the score, clipped (Tai et
+    al. 2015).
     """
     apart = np.abs(np.clip(scores, 0, outputs - 1)[:, None] - np.arange(outputs))
     return np.asarray(np.log(np.maximum(1 - apart, np.exp(LOWEST))), dtype=np.float32)

@@ -14,7 +14,7 @@ from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.params.schema import Params, TaskParams
 from gpt1.tasks.arrays import packed, texts_of
 from gpt1.tasks.definitions import Task
-from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
+from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.rows import Example, cluster_ids
 from gpt1.tasks.shapes import Ids, question_parts
 from gpt1.tasks.zero_shot import Integers, Rule, ZeroShotSet
@@ -137,19 +137,10 @@ def read_splits(
     row = TaskParams(
         group="glue", train_rows=limits.train_rows, eval_rows=limits.rows, finetune={}
     )  # no group matters in reading
-    splits = {split.name: split for split in splits_to_read(task, folder, row)}
-
-    def rows_of(name: str) -> SplitRows:
-        return read_split(task, splits[name], folder, row, params.encode.max_unreadable_fraction)
-
-    scored, rows = "test", None
-    if "test" in splits and splits["test"].format.label:
-        rows = rows_of("test")
-    if rows is None or not rows.labelled:
-        scored, rows = "dev", rows_of("dev")
-    return scored, ({"train": rows_of("train")} if set_.rule == "threshold" else {}) | {
-        scored: rows
-    }
+    splits, _ = read_task(task, folder, row, params.encode.max_unreadable_fraction)
+    scored = "test" if "test" in splits and splits["test"].labelled else "dev"
+    needed = ("train", scored) if set_.rule == "threshold" else (scored,)
+    return scored, {name: splits[name] for name in needed}
 
 
 def prompt_split(

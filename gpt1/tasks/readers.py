@@ -82,7 +82,7 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Read every split that a run uses, and name the release ("" where there is only one). Raises
+    """Read every split that a run uses, and name the release ("" where a task has one). Raises
     UserError.
     """
     chosen = splits_to_read(task, folder, row)

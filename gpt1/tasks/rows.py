@@ -22,7 +22,7 @@ UNKNOWN_LABEL = "unknown label"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example. context: one text, a pair, or the texts before the choices (RACE: passage and
+    """One example. context: one text, a pair, or what stands before the choices (RACE: passage,
     question).
     """
 
