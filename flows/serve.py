@@ -73,7 +73,7 @@ def note_crashes() -> None:
 
 
 def serve_mlflow() -> None:
-    """Serve MLflow's pages until Ctrl-C, or print the address where they are up."""
+    """Serve MLflow's pages until Ctrl-C, or print where they are up."""
     os.environ.update(ENVIRONMENT)
     already = server_address("mlflow")
     with mlflow_server() as address:

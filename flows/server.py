@@ -50,10 +50,8 @@ def free_port(wanted: int = 0) -> int:
 
 
 def usual_ports(usual: int = 0) -> list[int]:
-    """Return ports to try: the usual or a free one, then another in case that is taken
-    meanwhile.
-    """
-    return [free_port(usual), free_port()]
+    """Return ports to try: the usual or a free one, then another."""
+    return [free_port(usual), free_port()]  # the second in case the first is taken meanwhile
 
 
 def named_port(port: str, where: str) -> int:
@@ -136,7 +134,7 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) 
 
 
 def listens(pid: int, port: int) -> bool:
-    """Return whether a process or its children listen on a port, which may be someone else's."""
+    """Return whether a process or its children listen on a port."""
     import psutil
 
     with suppress(psutil.Error):

@@ -1,1 +1,1 @@
-"""Corpora cleaned, encoded as byte pairs, and kept as shards of tokens."""
+"""Corpora cleaned, encoded, and kept as shards of tokens."""

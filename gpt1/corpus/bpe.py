@@ -1,5 +1,5 @@
 """Byte pairs (Sennrich et al. 2016; paper, section 4.1) in the authors' layout of ids: 0 `<unk>`,
-characters, the same with `</w>`, merges in order, the line break.
+characters, these with `</w>`, merges in order, the line break.
 """
 
 from collections.abc import Iterable, Sequence
@@ -176,9 +176,7 @@ def vocabulary_from(
 
 
 def import_authors(folder: Path, merges: int) -> Vocabulary:
-    """Read the authors' two files. Raises UserError unless they have 40,478 entries and `merges`
-    merges.
-    """
+    """Read the authors' two files. Raises UserError for other numbers of entries or merges."""
     what_to_do = (
         "bring the two files of openai/finetune-transformer-lm, folder model, or set bpe.source to"
         " learn"

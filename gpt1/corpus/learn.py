@@ -24,9 +24,7 @@ REPEATED = 10_000  # times a word is handed to the trainer at once
 
 @dataclass(frozen=True)
 class Learned:
-    """Characters (most frequent first), merges, and how many different words were found and
-    used.
-    """
+    """Characters (most frequent first), merges, and how many words were found and used."""
 
     characters: list[str]
     merges: list[tuple[str, str]]

@@ -33,7 +33,7 @@ def tasks_for(bytes_: int) -> int:
 @contextmanager
 def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
     """Give a folder for finished tasks, the same for equal files, facts and code, so that a stopped
-    stage goes on. Its end removes it, and so does the next stage of that name.
+    stage goes on. Its end and the next stage of that name remove it.
     """
     inputs = looks([*reads, Path("params.yaml"), PACKAGE])
     versions = [version(library) for library in LIBRARIES]

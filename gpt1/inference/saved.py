@@ -99,8 +99,8 @@ class TaskModel:
 
 
 def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
-    """Load weights of stage finetune, on a GPU if there is one and GPT1_DEVICE is not cpu. Raises
-    UserError where they do not fit.
+    """Load weights of stage finetune, on a GPU unless there is none or GPT1_DEVICE is cpu. Raises
+    UserError.
     """
     saved = read_saved(
         weights,

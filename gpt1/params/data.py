@@ -70,8 +70,8 @@ def download_sources(
 
 
 def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | None) -> None:
-    """Write params.yaml for a profile and the data at hand; say what will run, and how to get the
-    rest. Raises UserError.
+    """Write params.yaml for a profile and the data at hand; say what will run, and how to get more.
+    Raises UserError.
     """
     added = added_ablations(compose(name, overrides)["ablations"])
     overrides = [*added, *overrides]

@@ -1,4 +1,4 @@
-"""What can be brought: folder names, official files, origin and licence of each source."""
+"""What can be brought: each source's folder names, files, origin and licence."""
 
 import re
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ DEPTH = 3
 
 
 def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | None]:
-    """Return for each source the first folder of a known name that is not empty, or None."""
+    """Return for each source the first folder of a known name with something in it, or None."""
     places: dict[str, Path | None] = {}
     for source in sources:
         names = (f"{above}{name}" for above in ("", "*/", "*/*/") for name in source.folders)

@@ -1,5 +1,5 @@
 """`acquire SOURCE`: copy a source's official files to data/acquire, with a manifest. A task's files
-are read once, to find early what `encode` cannot read.
+are read once, to find early what `encode` cannot.
 """
 
 import shutil

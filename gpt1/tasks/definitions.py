@@ -106,7 +106,7 @@ class Task:
 
 
 def scored_split(column: TableColumn, splits: Mapping[str, Any]) -> str:
-    """Return the split that a column scores, by task.json's `splits`: a labelled test, else dev."""
+    """Return the split that a column scores: a test labelled in task.json's `splits`, else dev."""
     test = f"test{column.suffix}"
     return test if test in splits and splits[test]["labelled"] else f"dev{column.suffix}"
 

@@ -29,8 +29,8 @@ def part_limit(context: int) -> int:
 
 
 def classification(text: Ids, symbols: Symbols, context: int) -> Shaped:
-    """Make start text extract. The text keeps its first `context` - 2 tokens, by the authors'
-    rule.
+    """Make start text extract; the text keeps its first `context` - 2 tokens (the authors'
+    code).
     """
     return Shaped([[symbols.start, *text[: context - 2], symbols.extract]], len(text) > context - 2)
 
@@ -60,7 +60,7 @@ def similarity(first: Ids, second: Ids, symbols: Symbols, context: int) -> Shape
 
 
 def choice(story: Ids, endings: Sequence[Ids], symbols: Symbols, context: int) -> Shaped:
-    """Story Cloze, as in the authors' code: make start story delimiter ending extract for each
+    """Story Cloze (the authors' code): make start story delimiter ending extract for each
     ending.
     """
     shaped = [entailment(story, ending, symbols, context) for ending in endings]

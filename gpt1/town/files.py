@@ -1,6 +1,4 @@
-"""The made-up town on disk: books, each about a town of its own, and every task in its official
-format.
-"""
+"""The made-up town's books, each about a town of its own, and its tasks' official files."""
 
 from collections.abc import Callable
 from functools import partial
