@@ -24,8 +24,7 @@ def reference_tasks(run: str) -> str:
     """
     table = tasks_table(gpt1.results.load(f"{SHIPPED.name}/{run}")[0])
     short = table[table["this run"] != NONE].T.map(lambda score: score.partition(" ±")[0])
-    known = facts(run)
-    return f"{markdown(short)}\n\n{known['Machine']}; {known['Time']}."
+    return with_machine(short, run)
 
 
 def reference_scores(run: str) -> str:
@@ -39,6 +38,11 @@ def reference_claims(run: str) -> str:
     table = primary_table(claims(run))[
         ["the paper", "this run", "95 % interval", "adjusted p", "verdict"]
     ]
+    return with_machine(table, run)
+
+
+def with_machine(table: pd.DataFrame, run: str) -> str:
+    """Return a table as markdown, and where and how long the run ran."""
     known = facts(run)
     return f"{markdown(table)}\n\n{known['Machine']}; {known['Time']}."
 

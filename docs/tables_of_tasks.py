@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from gpt1.estimate import OFFICIAL
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, HubFiles, book_files
 from gpt1.sources.definitions import SOURCES, Source
-from gpt1.tasks.definitions import TASKS, Task
+from gpt1.tasks.definitions import DPRD, TASKS, Task
 
 EVALUATED = {  # rows of dev and of a test set with labels, 0 for none, in the same releases
     "snli": (9_842, 9_824),
@@ -36,7 +36,7 @@ def tasks() -> str:
 
 def sources() -> str:
     """Return a section on each source that is no task."""
-    return "\n".join(_source(source, source.name) for source in SOURCES.values())
+    return "\n".join(_source(source, source.name) for source in [*SOURCES.values(), DPRD.source])
 
 
 def _line(task: Task) -> str:

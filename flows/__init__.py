@@ -1,1 +1,1 @@
-"""Prefect: when and where DVC's stages run. The only package that imports it."""
+"""Prefect: when and where DVC's stages run."""

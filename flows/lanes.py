@@ -1,4 +1,4 @@
-"""Where stages run side by side: lanes of the CPU, and GPUs by number."""
+"""Lanes of the CPU, and GPUs by number, for stages side by side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ BYTES_A_PARAMETER = 100  # gradient, Adam's averages, a checkpoint in the making
 
 @dataclass
 class Lanes:
-    """The lanes of a machine: their `count`, threads for each, the free GPUs, how many GPUs a
-    pre-training takes, and which ones each stage has `taken`.
+    """The lanes of a machine: their `count`, threads of each, free GPUs, GPUs of a pre-training
+    (`together`), and those that each stage has `taken`.
     """
 
     count: int
@@ -29,8 +29,7 @@ class Lanes:
     @classmethod
     def of_machine(cls, requested: int | None = None) -> "Lanes":
         """Return as many lanes as cores and memory allow, or as `requested`; one where
-        GPT1_PROCESSES gives all to one training. A pre-training takes GPT1_PROCESSES GPUs, else as
-        many as can share its batch. Raises UserError.
+        GPT1_PROCESSES gives all to one training. Raises UserError.
         """
         if requested is not None and requested < 1:
             raise UserError(f"lanes: expected a number above 0, found {requested}")
@@ -47,9 +46,9 @@ class Lanes:
         return cls(count, threads, gpus, most if processes else next(shared, 0))
 
     def fill(self, ready: Mapping[str, bool]) -> dict[str, dict[str, str]]:
-        """Return the environments of the ready stages that start now, the most urgent first.
-        `ready`: whether each runs a network. Once one of these finds no GPU, no other takes any: a
-        pre-training, which needs several, would wait for all.
+        """Return the environments of the stages that start now. `ready`: whether each runs a
+        network, the most urgent first. Once one finds no GPU, no later one takes any, so that a
+        pre-training, which needs several, gets them.
         """
         places, waiting = dict[str, dict[str, str]](), False
         for name, runs_network in ready.items():
@@ -61,9 +60,6 @@ class Lanes:
         return places
 
     def _take(self, name: str, runs_network: bool) -> dict[str, str] | None:
-        """Return the environment that keeps a stage to its lane and GPUs; None where none is
-        free.
-        """
         needed = 0
         if runs_network and self.together:
             needed = self.together if name.startswith("pretrain") else 1
@@ -81,7 +77,7 @@ class Lanes:
 
 
 def memory_bytes() -> float:
-    """Return the memory of this machine or container, not what is free now: threads follow from it,
+    """Return the memory of this machine or container, whether free or not: threads follow from it,
     and rounding from threads.
     """
     import psutil

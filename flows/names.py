@@ -1,6 +1,5 @@
-"""This folder's name on Prefect's pages, and a Prefect plug-in that prefect.toml switches on. It
-leads `prefect deployment` and `prefect flow-run` to the server of this folder's `make serve`,
-unless another is set, and reproduce-table2 to its deployment.
+"""This folder's name on Prefect's pages, and a plug-in (see prefect.toml) that leads `prefect
+deployment` and `prefect flow-run` here.
 """
 
 import re
@@ -17,16 +16,14 @@ from gpt1.base.locks import server_address
 
 
 def deployment_name() -> str:
-    """Return the name of this folder's deployments and tag of its runs, which no other folder
-    has.
-    """
+    """Return the name of this folder's deployments and the tag of its runs."""
     folder = Path.cwd()
     return f"{re.sub(r'[^a-zA-Z0-9_.-]+', '-', folder.name)}-{fingerprint(str(folder))[:6]}"
 
 
 @register_hook
 def setup_environment(*, ctx: HookContext) -> SetupResult | None:
-    """Set Prefect up. Prefect calls this on every start in the checkout."""
+    """Set Prefect up, at every start of it in the checkout."""
     if sys.argv[1:2] not in (["deployment"], ["flow-run"]) or "--help" in sys.argv:
         return None
     if not (url := ctx.api_url or server_address("prefect")):

@@ -1,5 +1,5 @@
-"""Stages as processes: each is a `dvc repro --single-item` with its own process group and log. It
-ends when this process ends, or when a stop is requested.
+"""Stages as processes: each is a `dvc repro --single-item` with its own group and log, and ends
+with this process.
 """
 
 import os
@@ -31,7 +31,7 @@ class StageFailedError(Exception):
 
 
 class StageLostError(StageFailedError):
-    """A stage that was killed, or that says that another try may succeed."""
+    """A stage that was killed, or that another try may mend."""
 
 
 def log_of(name: str) -> Path:
@@ -40,7 +40,7 @@ def log_of(name: str) -> Path:
 
 
 def log_text(name: str) -> str:
-    """Return the log of a stage; empty where it was not started."""
+    """Return the log of a stage, if it was started."""
     log = log_of(name)
     return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
 
@@ -51,7 +51,7 @@ def stops_requested() -> int:
 
 
 def request_stop(*_: object) -> None:
-    """Handle Ctrl-C and SIGTERM in a flow. This takes no room, so it works on a full disk."""
+    """Handle Ctrl-C and SIGTERM in a flow. It takes no room, so it works on a full disk."""
     os.truncate(STOPS, stops_requested() + 1)
 
 
@@ -62,9 +62,7 @@ def stop_and_raise(*_: object) -> None:
 
 
 def repro(name: str, environment: Mapping[str, str]) -> None:
-    """Have DVC bring one stage up to date. Raises StageLostError or StageFailedError, the latter
-    also after a requested stop.
-    """
+    """Have DVC bring one stage up to date. Raises StageLostError or StageFailedError."""
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", name]
     waiting, path = "", f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
     # DVC's shell must become the stage, as bash does and dash does not: then the stage is DVC's own
@@ -104,7 +102,7 @@ def repro(name: str, environment: Mapping[str, str]) -> None:
 
 
 def failure(name: str, status: int, text: str) -> StageFailedError:
-    """Explain a failed stage by the exit status of DVC and the log."""
+    """Explain a failed stage by DVC's exit status and the log."""
     exited = EXITED.search(text)
     killed = (-signal.SIGKILL, 128 + signal.SIGKILL, TEMPORARY_STATUS)
     lost = (int(exited[1]) if exited else status) in killed or TORN in text
@@ -119,7 +117,7 @@ def failure(name: str, status: int, text: str) -> StageFailedError:
 
 @contextmanager
 def alone_here() -> Iterator[None]:
-    """Allow one run per folder. Raises UserError where another runs here, or this is no project."""
+    """Allow one run per folder. Raises UserError where another runs, or this is no project."""
     if not Path("dvc.yaml").is_file():
         raise UserError(f"no dvc.yaml in {Path.cwd()}: {ELSEWHERE}")
     with ExitStack() as held:

@@ -1,5 +1,5 @@
-"""The progress of a run: one line per finished stage, and a bar on a terminal, else one line a
-minute.
+"""The progress of a run: a line per finished stage, and a bar, or a line a minute without a
+terminal.
 """
 
 import re
@@ -21,7 +21,7 @@ UPDATES = re.compile(r"update (\d+ of \d+), (loss [\d.]+).*, ([\d.]+) min left")
 
 
 class Progress(Bar):
-    """A run's progress for a person, from its start to its end."""
+    """The progress of a run, from its start to its end."""
 
     def __init__(self, names: Iterable[str], seconds: Mapping[str, float], lanes: int) -> None:
         """Show these stages; `seconds`: what each takes; `lanes` run at once."""
@@ -54,7 +54,7 @@ class Progress(Bar):
         self.advance(self.shown)
 
     def tick(self) -> None:
-        """Show the time left and the stages at work, with the loss of their trainings."""
+        """Show the time left and the stages at work, with their losses."""
         words, left = list[str](), {name: self.seconds[name] for name in self.waiting}
         for name, began in self.began.items():
             words.append(name)
@@ -76,7 +76,7 @@ class Progress(Bar):
 
 
 def usual_seconds(stages: Iterable[str], gpu: bool) -> dict[str, float]:
-    """Guess what each stage takes on a machine, with a GPU or without, that has not run it yet."""
+    """Guess the seconds of stages on a machine that has not run them yet."""
     trainings, pace = works(read_params()), GPU_PACE if gpu else CPU_PACE
     return {
         name: 5.0 + (trainings[name].operations / pace if name in trainings else 0.0)

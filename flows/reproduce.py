@@ -1,6 +1,5 @@
-"""The flows reproduce-table2 … -table5, -figure2, -all: DVC's graph as Prefect tasks, side by side.
-
-`gpt1 run` calls one in its own process; `make serve` offers them as deployments.
+"""The flows reproduce-table2 … -all: DVC's graph as Prefect tasks, for `gpt1 run` and `make
+serve`.
 """
 
 from __future__ import annotations  # State[Any] cannot be sent to a cluster, its name can
@@ -39,11 +38,11 @@ from flows.processes import (
 )
 from flows.progress import Progress, usual_seconds
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_json, stage_folder, write_json
+from gpt1.base.files import LOGS, read_json, stage_folder, write_json
 from gpt1.base.machine import setting
-from gpt1.estimate import SECONDS
 from gpt1.params.schema import read_params
 
+SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
 
 
@@ -61,8 +60,8 @@ def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
     retry_condition_fn=was_lost,
 )
 def run_stage(name: str, environment: dict[str, str]) -> float:
-    """Run a stage whose needs have completed. Returns its seconds, 0 where DVC found it up to date
-    or in its cache. Raises what `repro` raises.
+    """Run a stage; return its seconds, 0 where it was up to date or in DVC's cache. Raises what
+    `repro` raises.
     """
     began = time.monotonic()
     try:
@@ -76,7 +75,7 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
 
 
 def show_table(name: str) -> None:
-    """Publish a table or figure, with its plots, as an artifact on Prefect's page."""
+    """Publish a table or figure, with its plots, as an artifact."""
     page = stage_folder("report", name, f"{name}.md")
     text = PICTURE.sub(
         lambda match: (
@@ -89,9 +88,8 @@ def show_table(name: str) -> None:
 
 
 def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:
-    """Run each outdated stage when its needs have completed, unless it is unchanged and they made
-    nothing new. The longest path starts first. Returns the names of failed stages; stages that do
-    not need these still run.
+    """Run each outdated stage when its needs have completed, the longest path first, unless it is
+    unchanged and they made nothing new. Returns the failed stages.
     """
     outdated = {name: stage for name, stage in stages.items() if stage.outdated}
     seconds: dict[str, float] = read_json(SECONDS) if SECONDS.is_file() else {}
@@ -165,9 +163,7 @@ def finish(command: str) -> State[Any]:
 
 
 def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[Any]:
-    """Run those of these stages (none: all), and of their needs, that are out of date, `lanes` at
-    once (None: as many as the machine allows). Every flow calls this.
-    """
+    """Run what is out of date of these stages (none: all) and their needs, `lanes` at once."""
     get_run_logger().info(f"in {Path.cwd()}")
     try:
         with alone_here() if deployment.id else nullcontext():
@@ -190,8 +186,8 @@ def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[
 
 
 def task_runner() -> Any:
-    """Return where stages run: threads of this process, or a cluster whose machines share this
-    folder. Raises UserError.
+    """Return where stages run: threads, or a cluster whose machines share this folder. Raises
+    UserError.
     """
     runner = setting("GPT1_TASK_RUNNER")
     if runner not in (None, "ray", "dask"):
@@ -211,7 +207,7 @@ def task_runner() -> Any:
 
 
 def reproduction(function: Callable[..., State[Any]]) -> Flow[..., State[Any]]:
-    """Decorate a flow; its runs are called like `table2 · demo`, by the stages."""
+    """Decorate a flow; its runs are called like `table2 · demo`."""
     title = function.__name__.removeprefix("reproduce_")
 
     def run_name() -> str:

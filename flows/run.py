@@ -1,4 +1,4 @@
-"""Run a flow in this process, for `gpt1 run`. Where nothing is out of date, no server starts."""
+"""A flow in this process, for `gpt1 run`. Where nothing is out of date, no server starts."""
 
 import logging
 import os
@@ -18,9 +18,7 @@ NEXT = "next: gpt1 table table2 (a table), gpt1 report (the page), gpt1 sync (to
 
 @alone_here()
 def run_here(targets: Sequence[str], lanes: int | None) -> int:
-    """Bring targets (none: the whole graph) up to date. Returns the exit status. Raises
-    UserError.
-    """
+    """Bring targets (none: all) up to date; return the exit status. Raises UserError."""
     signal.signal(signal.SIGINT, stop_and_raise)
     read_params()  # a mistake there has its own status
     stages = read_graph(targets)

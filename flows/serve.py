@@ -1,5 +1,5 @@
-"""`make serve`: Prefect's server and pages, the deployments reproduce-table2 … -all, and MLflow's
-pages, on the loopback address, until Ctrl-C. `make ui`: MLflow's pages alone.
+"""`make serve`: Prefect's server, deployments and MLflow's pages. `make ui`: MLflow's pages
+alone.
 """
 
 import logging
@@ -19,7 +19,7 @@ from gpt1.tracking.address import runs_page
 
 
 def serve_flows() -> None:
-    """Serve everything until Ctrl-C. Raises UserError where a port or another run is in the way."""
+    """Serve everything until Ctrl-C. Raises UserError for a taken port or another server."""
     os.environ.update(ENVIRONMENT)
     with ExitStack() as servers:
         try:
@@ -52,8 +52,8 @@ def serve_flows() -> None:
 
 
 def note_crashes() -> None:
-    """Mark this folder's flow runs as Crashed whose process has gone. Prefect's pages would show
-    them as Running for ever.
+    """Mark flow runs whose process has gone as Crashed; Prefect would show them as Running for
+    ever.
     """
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter
@@ -73,7 +73,7 @@ def note_crashes() -> None:
 
 
 def serve_mlflow() -> None:
-    """Serve MLflow's pages until Ctrl-C; where they are up already, print their address."""
+    """Serve MLflow's pages until Ctrl-C, or print where they are up."""
     os.environ.update(ENVIRONMENT)
     already = server_address("mlflow")
     with mlflow_server() as address:

@@ -1,5 +1,5 @@
-"""Prefect's and MLflow's servers on the loopback address: those that the user's settings name, and
-those that this folder started.
+"""Prefect's and MLflow's servers: those of the user's settings, and those that this folder
+starts.
 """
 
 import os
@@ -40,7 +40,7 @@ def is_up(url: str) -> bool:
 
 
 def free_port(wanted: int = 0) -> int:
-    """Return the wanted port of this host if it is free, else any free port."""
+    """Return the wanted port of this host, or any free port."""
     for port in (wanted, 0):
         with socket.socket() as free, suppress(OSError):
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a server just ended
@@ -50,16 +50,12 @@ def free_port(wanted: int = 0) -> int:
 
 
 def usual_ports(usual: int = 0) -> list[int]:
-    """Return ports to try: the usual one if it is free, else any; then another, in case that is
-    taken meanwhile.
-    """
-    return [free_port(usual), free_port()]
+    """Return ports to try: the usual or a free one, then another."""
+    return [free_port(usual), free_port()]  # the second in case the first is taken meanwhile
 
 
 def named_port(port: str, where: str) -> int:
-    """Return the port that the setting `where` names. Raises UserError where it is taken or no
-    port.
-    """
+    """Return the port that the setting `where` names. Raises UserError where it is no free port."""
     if not (port.isdigit() and 0 < int(port) < 65536):
         raise UserError(f"{where}: expected a port from 1 to 65535, found {port}")
     if free_port(int(port)) != int(port):
@@ -72,9 +68,8 @@ def named_port(port: str, where: str) -> int:
 
 @contextmanager
 def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) -> Iterator[str]:
-    """Run a server as a process of its own until the block ends, on the first of `ports` that
-    works, and give its address. It is started again if it ends early. Its log is
-    data/logs/serve/NAME.log. Raises UserError where it does not come up.
+    """Run a server until the block ends, on the first of `ports` that works, and give its address.
+    It is started again if it ends early; its log is data/logs/serve/NAME.log. Raises UserError.
     """
     log = Path("data/logs/serve", f"{name}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -139,9 +134,7 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) 
 
 
 def listens(pid: int, port: int) -> bool:
-    """Return whether a process or its children listen on a port, for a page there may be someone
-    else's.
-    """
+    """Return whether a process or its children listen on a port."""
     import psutil
 
     with suppress(psutil.Error):
@@ -162,8 +155,8 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
 
 @contextmanager
 def mlflow_server() -> Iterator[str]:
-    """Give the address of MLflow: of MLFLOW_TRACKING_URI, or of this folder's pages, which are
-    started unless they are up; "" where MLflow is switched off. Raises UserError.
+    """Give the address of MLflow: MLFLOW_TRACKING_URI, or this folder's pages, started if they are
+    not up; "" where it is off. Raises UserError.
     """
     store = tracking_uri()
     if switched_off():
@@ -183,11 +176,11 @@ def mlflow_server() -> Iterator[str]:
 
 @contextmanager
 def prefect_server(lasting: bool = False) -> Iterator[str]:
-    """Give the address of Prefect's API for flows in the block: the configured one, that of this
-    folder's make serve, or one started for the block.
+    """Give the address of Prefect's API: the configured one, this folder's make serve, or one
+    started for the block.
 
-    A `lasting` server starts where the settings name it on this host, or on the usual port. A run
-    alone takes any port, also where the configured server does not answer. Raises UserError.
+    A `lasting` server uses the configured port, or the usual one; a run takes any, also where the
+    configured server does not answer. Raises UserError.
     """
     home = os.environ.get("PREFECT_HOME", "~/.prefect")
     profiles = Path(os.environ.get("PREFECT_PROFILES_PATH", f"{home}/profiles.toml")).expanduser()
@@ -231,7 +224,7 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
 
 
 def why_not_prefect(url: str) -> str:
-    """Say why an address is no Prefect server that lets us in; "" where it is one."""
+    """Say why an address is no Prefect server that lets us in, or ""."""
     from prefect.client.orchestration import get_client
     from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_API_URL, temporary_settings
 

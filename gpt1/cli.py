@@ -1,6 +1,4 @@
-"""`gpt1 …`: its commands in order. Each module of gpt1/commands imports what it needs when its
-command is called, so that help is quick.
-"""
+"""`gpt1 …`: its commands in order. Modules of gpt1/commands import late, so that help is quick."""
 
 import importlib
 import sys
@@ -79,14 +77,12 @@ for name in COMMANDS:
 
 
 def main() -> None:
-    """Run the console script: a mistake ends with one line and a status, never a traceback."""
+    """Run the console script: a mistake ends with one line and a status."""
     run_stage(called)
 
 
 def called() -> None:
-    """Run the command that the command line names. Raises UserError for one that cannot be
-    understood.
-    """
+    """Run the command of the command line. Raises UserError."""
     here = Path("gpt1/cli.py")
     if here.is_file() and not here.samefile(__file__):
         raise UserError(

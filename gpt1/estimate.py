@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Collection
 from typing import NamedTuple
 
-from gpt1.base.files import LOGS, RAW, read_json
+from gpt1.base.files import RAW
 from gpt1.params.recipes import finetune_recipe, transferred_layers
 from gpt1.params.schema import NetworkName, Params
 from gpt1.sources.definitions import is_made_up
@@ -36,13 +36,10 @@ BYTES_A_TOKEN, BOOKSCORPUS_BYTES, PAGE_BYTES = 4.5, 5.0e9, 1_911  # Zhu et al. 2
 PEAKS, SHARE = {"H100": 989e12, "A100": 312e12, "RTX 4090": 165e12}, 0.35
 WEIGHT_BYTES, CHECKPOINT_BYTES = 4, 24  # a parameter: fp32; twice that and Adam's two averages
 TEXT_COPIES = 3  # of the corpus: as it comes, cleaned, as token ids
-SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
 
 
 class Work(NamedTuple):
-    """The work of all stages of one kind: networks trained, updates, tokens, operations; bytes on
-    the disk.
-    """
+    """The work of all stages of one kind."""
 
     kind: str
     networks: int
@@ -64,8 +61,8 @@ def parameters(params: Params, network: NetworkName) -> int:
 
 
 def corpus_tokens(params: Params) -> float:
-    """Return the tokens of the books: of the made-up town, of data/raw, or else of BooksCorpus
-    where a training needs it.
+    """Return the tokens of the books: of the town, of data/raw, or of BooksCorpus where a training
+    needs it.
     """
     folder = params.sources["books"].folder
     if (town := params.town) and is_made_up(folder):
@@ -91,7 +88,7 @@ def pretraining(params: Params, network: NetworkName) -> Work:
 def finetuning(
     params: Params, task: str, ablation: str | None, network: NetworkName, kind: str, parts: int = 1
 ) -> Work:
-    """Return the work of a task's fine-tunings, on every seed, of so many parts each."""
+    """Return the work of a task's fine-tunings on every seed, each of `parts`."""
     recipe, row = finetune_recipe(params, task, ablation), params.tasks[task]
     made_up = is_made_up(params.sources[task].folder)
     examples, length = TOWN if made_up else OFFICIAL.get(task, OTHER)
@@ -134,8 +131,8 @@ def total(kind: str, rows: Collection[Work]) -> Work:
 
 
 def lines(params: Params, outdated: Collection[str] | None = None) -> list[str]:
-    """Return the screen of `gpt1 estimate`, of the `outdated` stages (None: all); the last two
-    lines summarise it.
+    """Return the screen of `gpt1 estimate`, of the `outdated` stages (None: all); its last two
+    lines are a summary.
     """
     stages = {
         name: row for name, row in works(params).items() if outdated is None or name in outdated
@@ -147,13 +144,6 @@ def lines(params: Params, outdated: Collection[str] | None = None) -> list[str]:
         f" {row.operations:>10.2e}"
         for row in rows
     ]
-    seconds = read_json(SECONDS) if SECONDS.is_file() else {}
-    took = [seconds[name] for name in stages if name in seconds]
-    if took:
-        body.append(
-            f"here: {len(took)} of {len(stages)} stages took {duration(sum(took))} when they last"
-            " ran, one after another, whatever the parameters were"
-        )
     text = corpus_tokens(params) * (outdated is None or "clean" in outdated)
     needed = rows[-1].disk_bytes + TEXT_COPIES * BYTES_A_TOKEN * text
     guessed = text == BOOKSCORPUS_BYTES / BYTES_A_TOKEN

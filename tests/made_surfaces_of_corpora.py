@@ -8,7 +8,6 @@ from made_corpora import FOOTER, FORMS, HEADER, zstandard
 from made_surfaces import SENTENCES, Surface, put, vocabulary
 
 from gpt1.corpus.cleaning import clean_book, clean_documents
-from gpt1.corpus.documents import document_texts
 from gpt1.corpus.files import list_corpus
 from gpt1.corpus.inspection import inspect, read_book, refuse_binary
 
@@ -33,7 +32,7 @@ def read_corpus():
         clean_book(cleaner, book.name, read_book(book, found), io.StringIO())
     for file in files:
         if file.form != "text":
-            clean_documents(cleaner, document_texts(file, "text"), io.StringIO())
+            clean_documents(cleaner, file, "text", io.StringIO())
 
 
 SURFACES_OF_CORPORA = (Surface("corpus", write_corpus, read_corpus),)

@@ -19,9 +19,8 @@ from safetensors.torch import load_file
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
-from gpt1.exchange.authors import read_authors
 from gpt1.exchange.card import facts_about
-from gpt1.exchange.incoming import read_checkpoint, write_import
+from gpt1.exchange.incoming import read_authors, read_checkpoint, write_import
 from gpt1.exchange.outgoing import chosen_task, export_language_model
 from gpt1.inference import saved
 from gpt1.inference.finetuned import finetuned_task

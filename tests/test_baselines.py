@@ -14,12 +14,12 @@ from made_data import outputs, with_rows
 
 from gpt1.base.files import read_arrays, read_json
 from gpt1.corpus.bpe import Vocabulary
+from gpt1.params.schema import Baselines
 from gpt1.params.yaml import read_yaml
 from gpt1.stages import baselines, encode
 from gpt1.tasks.baselines import (
     Candidate,
     DecodedRows,
-    SettingsGrid,
     candidates,
     chosen,
     read_rows,
@@ -59,7 +59,7 @@ def mood_rows(side, kind, count=80):
     return DecodedRows((first, second), np.array(labels), np.arange(count))
 
 
-GRID = SettingsGrid((1.0, 10.0), 100)
+GRID = Baselines(systems=("tfidf",), words=100, penalties=(1.0, 10.0))
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from made_data import put_files
 from pyarrow import parquet
 
 from gpt1.base.errors import UserError
-from gpt1.corpus import documents, files
-from gpt1.corpus.documents import document_texts
-from gpt1.corpus.files import list_corpus
+from gpt1.corpus import files
+from gpt1.corpus.files import document_texts, list_corpus
 from gpt1.corpus.inspection import body, inspect, read_book
 
 LONG = "A long story. " * 10_000
@@ -102,7 +101,7 @@ def test_bombs_and_endless_lines_are_refused(tmp_path, monkeypatch):
         inspect(packed)
     with pytest.raises(UserError, match=r"b\.parquet unpacks to more than 250 times"):
         list(document_texts(table, "text"))
-    monkeypatch.setattr(documents, "LONGEST_DOCUMENT", 10_000)
+    monkeypatch.setattr(files, "LONGEST_DOCUMENT", 10_000)
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "a"}\n{"text": "' + b"x" * 300_000)
     with pytest.raises(UserError, match="row 1 is longer than 10,000"):
         texts_of(tmp_path / "a.jsonl")

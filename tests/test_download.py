@@ -17,8 +17,8 @@ from made_models import authors_shapes, vocabulary, write_authors
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus.bpe import AUTHORS_FILES
-from gpt1.corpus.documents import refuse_short
-from gpt1.exchange import authors
+from gpt1.corpus.files import refuse_short
+from gpt1.exchange import incoming as authors
 from gpt1.params.data import compose_profile, download_sources
 from gpt1.params.profile import requested
 from gpt1.params.schema import read_params
@@ -26,7 +26,7 @@ from gpt1.sources.addresses import DOWNLOADS, book_files
 from gpt1.sources.definitions import SOURCES
 from gpt1.sources.find import find_files
 from gpt1.stages import acquire, check
-from gpt1.tasks.definitions import TASKS
+from gpt1.tasks.definitions import TASKS, all_sources
 
 ROOT = Path(__file__).parents[1]
 GLUE = DOWNLOADS["rte"].revision
@@ -246,7 +246,7 @@ def test_sentences_are_no_corpus(tmp_path):
 
 
 def test_every_origin_is_of_a_source_and_whole():
-    assert set(DOWNLOADS) <= {*SOURCES, *TASKS}
+    assert set(DOWNLOADS) <= {*all_sources()}
     assert {"story_cloze"} == {*TASKS} - {*DOWNLOADS}
     official = {authors.SHAPES, *authors.ARRAYS, *AUTHORS_FILES}
     assert {Path(address).name for address in DOWNLOADS["official"]} == official

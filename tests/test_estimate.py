@@ -4,10 +4,8 @@ import pytest
 from made_data import paper
 from our_imports import ROOT
 
-from gpt1.base.files import write_json
 from gpt1.estimate import (
     PEAKS,
-    SECONDS,
     SHARE,
     corpus_tokens,
     duration,
@@ -62,7 +60,7 @@ def test_an_evening_is_one():
     assert hours["H100"] < 3
 
 
-def test_stages_that_are_out_of_date_alone_and_how_long_they_took(tmp_path, monkeypatch):
+def test_stages_that_are_out_of_date_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gpt1.params.profile.CONF", ROOT / "conf")
     params, outdated = validate(compose("demo", ())), ["encode@cola", "finetune@cola", "lstm@cola"]
@@ -72,8 +70,3 @@ def test_stages_that_are_out_of_date_alone_and_how_long_they_took(tmp_path, monk
         ["all", "2"],
     ]
     assert [line.split()[:2] for line in lines(params, [])[1:-2]] == [["all", "0"]]
-    write_json(SECONDS, {"finetune@cola": 4000.0, "finetune@rte": 9e9, "clean": 9e9})
-    assert lines(params, outdated)[-3].startswith(
-        "here: 1 of 2 stages took 1 h when they last ran,"
-    )
-    assert "here:" not in "".join(lines(params, ["lstm@cola"]))

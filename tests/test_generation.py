@@ -15,7 +15,7 @@ from gpt1.base.files import read_json
 from gpt1.commands.generate import generate
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import SplitWriter, write_index
-from gpt1.inference import scores
+from gpt1.inference import generation as scores
 from gpt1.inference.generation import go_on, load_language_model, readable
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import save_weights
@@ -45,7 +45,7 @@ def network(tmp_path, monkeypatch, ids):
     own = {"prompts": ["The cat", "what is"], "heldout_prompts": 5, "prompt_tokens": 7}
     own |= {"tokens": 6, "samples": 2, "beams": 3}
     section = {f"generate__{name}": value for name, value in own.items()}
-    write_params(tmp_path, **section, model__feed_forward=64)
+    write_params(tmp_path, **section)
     monkeypatch.chdir(tmp_path)
     VOCABULARY.save(Path("data/bpe"), {})
     folder = Path("data/shard")

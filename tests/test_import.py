@@ -15,9 +15,8 @@ from safetensors.torch import load_file, save_file
 from gpt1.base.errors import UserError
 from gpt1.base.files import sha256_file
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.exchange import authors
-from gpt1.exchange.authors import read_authors
-from gpt1.exchange.incoming import read_checkpoint, write_import
+from gpt1.exchange import incoming as authors
+from gpt1.exchange.incoming import read_authors, read_checkpoint, write_import
 from gpt1.exchange.outgoing import export_language_model
 from gpt1.model.gpt import Decoder
 from gpt1.model.weights import load_weights, read_weights

@@ -17,7 +17,7 @@ from gpt1.params.yaml import read_yaml
 from gpt1.sources.definitions import SOURCES
 from gpt1.sources.find import find_sources
 from gpt1.stages import acquire
-from gpt1.tasks.definitions import TASKS
+from gpt1.tasks.definitions import TASKS, all_sources
 
 ROOT = Path(__file__).parents[1]
 PASSAGE = {
@@ -65,7 +65,7 @@ def refused(source, line):
 
 def test_every_row_of_the_paper_profile_has_a_source_and_the_reverse():
     params = read_yaml(ROOT / "conf" / "paper.yaml")
-    assert set(params["sources"]) == set(SOURCES) | set(TASKS)
+    assert set(params["sources"]) == set(all_sources())
     assert set(params["tasks"]) == set(TASKS)
 
 
@@ -81,8 +81,8 @@ def test_find_sources_knows_the_names_people_have(tmp_path):
         put_files(tmp_path, {f"{name}/file": ""})
     (tmp_path / "RTE").mkdir()
     (tmp_path / "MRPC").touch()
-    found = find_sources(tmp_path, [*SOURCES.values(), *(task.source for task in TASKS.values())])
-    assert list(found) == [*SOURCES, *TASKS]
+    found = find_sources(tmp_path, all_sources().values())
+    assert list(found) == [*all_sources()]
     assert {name: path for name, path in found.items() if path} == {
         source: tmp_path / name for source, name in names.items()
     }

@@ -4,10 +4,9 @@ together.
 
 import pytest
 
-from gpt1.tasks.definitions import TASKS, scored_split
-from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.definitions import DPRD, TASKS, scored_split
 from gpt1.tasks.rows import Example, cluster_ids
-from gpt1.town.meaning import quality_words
+from gpt1.town.qualities import quality_words
 
 PAPER = {  # task: (shape of Figure 1, sequences, logits, metric of Tables 2-4)
     "snli": ("entailment", 1, 3, "accuracy"),

@@ -8,8 +8,7 @@ from itertools import chain
 import pytest
 
 from gpt1.params.schema import read_params
-from gpt1.tasks.definitions import TASKS
-from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.definitions import DPRD, TASKS
 from gpt1.tasks.readers import read_task
 from gpt1.town import lexicon
 from gpt1.town.files import SIZES, write_town

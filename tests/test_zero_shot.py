@@ -16,7 +16,7 @@ from gpt1.inference.zero_shot import Prompts, log_probabilities
 from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 from gpt1.tasks import prompts, zero_shot
-from gpt1.tasks.pronouns import pronoun_place, read_blocks
+from gpt1.tasks.file_rows import pronoun_place, read_blocks
 from gpt1.tasks.rows import Example, Unreadable
 
 SIZES = tiny_sizes(feed_forward=40, deviation=0.4)
@@ -99,8 +99,9 @@ HALF, QUARTER, EIGHTH = np.log([1 / 2, 1 / 4, 1 / 8])
 def scores_of(name, made, sums):
     """Scores of continuations whose counted tokens have these log-probabilities in all."""
     counted = prompts_of([(made.prefix, made.continuations, made.uncounted)]).counted()
-    scores = zero_shot.continuation_scores(zero_shot.SETS[name].each, np.array([sums]), counted)
-    return scores[0].tolist(), zero_shot.answers(zero_shot.SETS[name].rule, scores, QUARTER).item()
+    rule = zero_shot.SETS[name].rule
+    scores = zero_shot.continuation_scores(rule, np.array([sums]), counted)
+    return scores[0].tolist(), zero_shot.answers(rule, scores, QUARTER).item()
 
 
 EXAMPLE, IDS = Example(("a", "b"), ("c", "d")), {"a": [1], "b": [2], "c": [3], "d": [4]}

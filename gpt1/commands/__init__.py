@@ -1,3 +1,1 @@
-"""What stands on the command line: a module a command, one function each, which imports what it
-needs when it is called.
-"""
+"""The command line: a module a command, with one function that imports what it needs."""

@@ -1,4 +1,4 @@
-"""`gpt1 export`: a language model or a fine-tuned task model as a Hugging Face folder."""
+"""`gpt1 export`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,11 +1,19 @@
-"""`gpt1 generate`: a pre-trained Transformer continues texts."""
+"""`gpt1 generate`."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from gpt1.commands.options import OF_THE_FIRST, VOCABULARY, Run, Vocabulary, first_weights, option
+from gpt1.commands.options import (
+    OF_THE_FIRST,
+    VOCABULARY,
+    Run,
+    Vocabulary,
+    argument,
+    first_weights,
+    option,
+)
 
 EXAMPLES = """
 Examples:
@@ -19,7 +27,7 @@ Examples:
 
 
 def generate(
-    prompts: Annotated[list[str], typer.Argument(help="Texts to continue.", show_default=False)],
+    prompts: Annotated[list[str], argument("Texts to continue.")],
     weights: Annotated[
         Path | None,
         option(f"A Transformer's weights: pre-trained, a snapshot, or imported. {OF_THE_FIRST}"),

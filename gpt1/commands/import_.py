@@ -1,6 +1,4 @@
-"""`gpt1 import`: weights and vocabulary of the authors' released files, or of a Hugging Face
-folder, into our own files.
-"""
+"""`gpt1 import`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -36,8 +34,7 @@ def import_(
     files, checksums.
     """
     from gpt1.base.errors import UserError
-    from gpt1.exchange.authors import SHAPES, read_authors
-    from gpt1.exchange.incoming import read_checkpoint, write_import
+    from gpt1.exchange.incoming import SHAPES, read_authors, read_checkpoint, write_import
 
     source = folder.expanduser()
     authors = [

@@ -1,4 +1,4 @@
-"""What several commands ask for in the same words; help tells no default of what has none."""
+"""Options of several commands."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +37,7 @@ OF_THE_FIRST = "Default: this run's, of its first pre-training."
 
 
 def first_weights() -> Path:
-    """The pre-trained weights that speak where one alone can: of the first of pretrain.seeds."""
+    """Return the pre-trained weights of the first of pretrain.seeds."""
     from gpt1.params.recipes import pretraining_of
     from gpt1.params.schema import read_params
 

@@ -1,12 +1,10 @@
-"""`gpt1 predict`: what a fine-tuned model answers, to one example or to a file of them."""
+"""`gpt1 predict`."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from gpt1.base.errors import UserError
-from gpt1.commands.options import VOCABULARY, Run, Seed, Task, Vocabulary, option
+from gpt1.commands.options import VOCABULARY, Run, Seed, Task, Vocabulary, argument, option
 
 EXAMPLES = """
 Examples:
@@ -27,10 +25,9 @@ def predict(
     task: Task,
     file: Annotated[
         Path | None,
-        typer.Argument(
-            help="A file of the task: official, a Hugging Face export, or TSV, CSV or JSONL with"
-            " columns first, second, choices (CSV: choice1, choice2, …) and perhaps label.",
-            show_default=False,
+        argument(
+            "A file of the task: official, a Hugging Face export, or TSV, CSV or JSONL with"
+            " columns first, second, choices (CSV: choice1, choice2, …) and perhaps label."
         ),
     ] = None,
     first: Annotated[

@@ -79,15 +79,12 @@ def profile(
 
 
 def import_released() -> None:
-    """Put what `gpt1 import` makes of the authors' files in their place in data/raw. Raises
-    UserError where they are not whole.
-    """
+    """Import the authors' files in data/raw. Raises UserError where they are not whole."""
     from gpt1.base.files import RAW
 
     folder = RAW / "official"
     if (folder / "params_shapes.json").is_file():
-        from gpt1.exchange.authors import read_authors
-        from gpt1.exchange.incoming import write_import
+        from gpt1.exchange.incoming import read_authors, write_import
 
         print("official: importing the authors' weights")
         theirs = folder.rename(folder.with_name(".official"))

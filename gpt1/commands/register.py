@@ -1,4 +1,4 @@
-"""`gpt1 register`: the best fine-tuned models in MLflow's registry, ready to serve."""
+"""`gpt1 register`."""
 
 from typing import Annotated
 

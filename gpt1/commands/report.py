@@ -1,4 +1,4 @@
-"""`gpt1 report`: every result of the run on one page, data/report/index.html."""
+"""`gpt1 report`."""
 
 from pathlib import Path
 from typing import Annotated

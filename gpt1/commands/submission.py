@@ -1,4 +1,4 @@
-"""`gpt1 submission`: the files of GLUE's leaderboard."""
+"""`gpt1 submission`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,1 +1,1 @@
-"""Corpora read, cleaned, encoded as byte pairs, and kept as shards of tokens. No torch."""
+"""Corpora cleaned, encoded, and kept as shards of tokens."""

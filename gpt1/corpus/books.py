@@ -1,6 +1,5 @@
-"""Cleaned books, and which are held out of all training (paper, section 4.1).
-
-In a file of documents DOCUMENT_END follows each; a document's name is the file's, # and its row.
+"""Cleaned books, and which are held out of all training (paper, section 4.1). In a file of
+documents DOCUMENT_END follows each; a document's name is the file's, # and its row.
 """
 
 import hashlib
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_json
+from gpt1.base.files import read_json_file
 
 DOCUMENT_END = "\f"  # white space, so never part of a cleaned word
 BOOKS, DOCUMENTS = "books", "documents"  # folders of data/clean
@@ -20,21 +19,19 @@ BLOCK_CHARACTERS = 1_000_000  # of words read at a time
 
 @dataclass(frozen=True)
 class CleanedBook:
-    """A cleaned book, or file of documents: name (relative path with forward slashes), file, number
-    of documents (None: one book).
-    """
+    """A cleaned book, or file of documents. documents: how many, None for one book."""
 
     name: str
     path: Path
     documents: int | None = None
 
     def name_of(self, row: int) -> str:
-        """Return the name by which HoldOut decides on a row's document, or on the book."""
+        """Return the name by which HoldOut decides on a document or book."""
         return self.name if self.documents is None else f"{self.name}#{row}"
 
     def units(self) -> Iterator[tuple[int, list[str], bool]]:
-        """Yield words in order, some at a time: the row of their document (0 in a book), the words,
-        whether the document ends there.
+        """Yield words in order, some at a time: their document's row (0 in a book), the words,
+        whether it ends there.
         """
         row = 0
         for words in self._words():
@@ -57,7 +54,7 @@ class CleanedBook:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """The share of books held out of all training, chosen by name and seed."""
+    """The books held out of all training, chosen by name and seed."""
 
     seed: int
     fraction: float
@@ -71,8 +68,8 @@ class HoldOut:
         return "heldout" if self.holds(name) else "train"
 
     def for_corpus(self, names: Iterable[str]) -> "HoldOut":
-        """Return this, or a fraction that holds out one book, or leaves one. Reads no more names
-        than needed. Raises UserError for fewer than two.
+        """Return this, or a fraction that holds out one book, or leaves one. Raises UserError for a
+        single book.
         """
         count, smallest, largest = 0, 1.0, 0.0
         for name in names:
@@ -95,22 +92,14 @@ class HoldOut:
 
 
 def heldout_draw(name: str, seed: int) -> float:
-    """Return a number in [0, 1) that depends on a book's name and the seed only."""
+    """Return a number in [0, 1) by name and seed alone."""
     digest = hashlib.sha256(f"{seed}\0{name}".encode()).digest()
     return int.from_bytes(digest[:7], "big") / 2**56
 
 
 def cleaned_books(folder: Path) -> list[CleanedBook]:
-    """Return what stage clean wrote into `folder`, sorted by name. Raises UserError where it is not
-    there.
-    """
-    try:
-        counts = read_json(folder / "counts.json")
-    except (OSError, ValueError):
-        raise UserError(
-            f"expected cleaned books in {folder}, found none; run the stage that writes them: dvc"
-            " repro clean"
-        ) from None
+    """Return the books of stage clean, sorted by name. Raises UserError."""
+    counts = read_json_file(folder / "counts.json", "run the stage that writes it: dvc repro clean")
     books = [CleanedBook(name, folder / BOOKS / name) for name in counts["books"]]
     files = [
         CleanedBook(name, folder / DOCUMENTS / name, row["documents"])

@@ -1,7 +1,5 @@
-"""Byte pairs (Sennrich et al. 2016; paper, section 4.1): vocabulary, encoding, decoding.
-
-The authors' layout of ids: 0 `<unk>`, characters, the same with `</w>`, merges in order, the line
-break.
+"""Byte pairs (Sennrich et al. 2016; paper, section 4.1) in the authors' layout of ids: 0 `<unk>`,
+characters, these with `</w>`, merges in order, the line break.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import fingerprint, read_json, write_json, writing
+from gpt1.base.files import fingerprint, read_json_file, write_json, writing
 from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
 UNKNOWN, WORD_END, LINE_END = "<unk>", "</w>", "\n</w>"
@@ -29,8 +27,8 @@ CACHED_LENGTH = 100  # longer words are rare and not kept, so that the cache is 
 
 
 class Vocabulary:
-    """Pieces of words and their ids. `size` leaves out the three special symbols that follow:
-    start, delimiter, extract.
+    """Pieces of words and their ids. Three special symbols follow the last: start, delimiter,
+    extract.
     """
 
     def __init__(self, characters: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
@@ -53,16 +51,10 @@ class Vocabulary:
     @classmethod
     def load(cls, folder: Path) -> "Vocabulary":
         """Read vocab.json and merges.txt of stage bpe. Raises UserError."""
-        return read_vocabulary(
-            folder / "vocab.json",
-            folder / "merges.txt",
-            "run the stage that writes it again: dvc repro bpe",
-        )
+        return read_vocabulary(folder, "run the stage that writes it again: dvc repro bpe")
 
     def save(self, folder: Path, facts: dict[str, Any]) -> None:
-        """Write vocab.json, merges.txt and meta.json (`facts`, size, fingerprint, versions of
-        libraries).
-        """
+        """Write vocab.json, merges.txt and meta.json."""
         from importlib.metadata import version
 
         write_json(folder / "vocab.json", self.table)
@@ -101,7 +93,7 @@ class Vocabulary:
         return tuple([token.id for token in self.byte_pairs.tokenize(word)])
 
     def encode_words(self, words: Iterable[str]) -> list[int]:
-        """Return ids of cleaned words (NEWLINE for a line break); an unknown piece is id 0."""
+        """Return ids of cleaned words (NEWLINE: a line break); an unknown piece is id 0."""
         remembered, alone = self._remembered, self._word
         return list(
             chain.from_iterable(
@@ -110,9 +102,7 @@ class Vocabulary:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Return ids of raw text, those of the authors' encoder: ftfy, standardisation, spaCy,
-        lower case, pairs. Raises UserError.
-        """
+        """Return ids of raw text, as the authors' encoder gives them. Raises UserError."""
         try:
             return self.encode_words(self._cleaner.words(text))
         except UnbrokenTextError:
@@ -123,9 +113,7 @@ class Vocabulary:
             ) from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids, a blank at each word's end, special symbols by name. Raises
-        ValueError for other ids.
-        """
+        """Return text with a blank at each word's end. Raises ValueError for other ids."""
         pieces = []
         for id_ in ids:
             if not 0 <= id_ < len(self._decoded):
@@ -134,20 +122,19 @@ class Vocabulary:
         return "".join(pieces).replace(WORD_END, " ")
 
 
-def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Vocabulary:
-    """Read a vocabulary from a JSON table {piece: id} and a list of merges. Raises UserError unless
-    in the authors' layout.
+def read_vocabulary(
+    folder: Path, what_to_do: str, names: tuple[str, str] = ("vocab.json", "merges.txt")
+) -> Vocabulary:
+    """Read a JSON table {piece: id} and a list of merges. Raises UserError for another layout than
+    the authors'.
     """
+    table_path, merges_path = (folder / name for name in names)
+    table = read_json_file(table_path, what_to_do)
     try:
-        table = read_json(table_path)
         _, *lines = merges_path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UserError(
-            f"{error.filename} cannot be read ({error.strerror}); {what_to_do}"
-        ) from None
-    except ValueError as error:
-        raise UserError(
-            f"{table_path} or {merges_path} is damaged ({error}); {what_to_do}"
+            f"{merges_path}: expected merges, found none ({error}); {what_to_do}"
         ) from None
     merges = []
     for row, line in enumerate(lines, start=2):
@@ -162,14 +149,12 @@ def read_vocabulary(table_path: Path, merges_path: Path, what_to_do: str) -> Voc
 
 
 def vocabulary_from(
-    table: Any, merges: Sequence[Sequence[str]], where: str, what_to_do: str
+    table: dict[str, Any], merges: Sequence[Sequence[str]], where: str, what_to_do: str
 ) -> Vocabulary:
-    """Make a vocabulary of a table {piece: id} and merges. Raises UserError, naming `where`, unless
-    they are in the authors' layout.
+    """Make a vocabulary of {piece: id} and merges. Raises UserError for another layout than the
+    authors'.
     """
-    if not isinstance(table, dict) or sorted(table.values(), key=str) != sorted(
-        range(len(table)), key=str
-    ):
+    if sorted(table.values(), key=str) != sorted(range(len(table)), key=str):
         raise UserError(
             f"{where}: expected pieces with the ids 0 to n-1, each once, found others; {what_to_do}"
         )
@@ -191,14 +176,12 @@ def vocabulary_from(
 
 
 def import_authors(folder: Path, merges: int) -> Vocabulary:
-    """Read the authors' two files in `folder`. Raises UserError unless they have 40,478 entries and
-    `merges` merges.
-    """
+    """Read the authors' two files. Raises UserError for other numbers of entries or merges."""
     what_to_do = (
         "bring the two files of openai/finetune-transformer-lm, folder model, or set bpe.source to"
         " learn"
     )
-    vocabulary = read_vocabulary(folder / AUTHORS_FILES[0], folder / AUTHORS_FILES[1], what_to_do)
+    vocabulary = read_vocabulary(folder, what_to_do, AUTHORS_FILES)
     if vocabulary.size != AUTHORS_ENTRIES:
         raise UserError(
             f"{folder}: expected the authors' {AUTHORS_ENTRIES:,} entries, found"

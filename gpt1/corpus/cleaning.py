@@ -1,11 +1,11 @@
-"""A corpus cleaned: every book and file of documents, and counts of both."""
+"""A corpus cleaned: books, files of documents, and counts of both."""
 
 import re
 import shutil
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,8 +13,7 @@ from typing import Any, TextIO
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
-from gpt1.corpus.documents import document_texts, refuse_unreadable
-from gpt1.corpus.files import CorpusFile, bytes_of
+from gpt1.corpus.files import CorpusFile, bytes_of, document_texts, refuse_unreadable
 from gpt1.corpus.inspection import Inspection, body, inspect, read_book, refuse_binary
 from gpt1.corpus.parallel import mapped
 from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
@@ -24,9 +23,7 @@ SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only whe
 
 @dataclass(frozen=True)
 class Cleaning:
-    """One file to clean, where to write it, and the field of texts. `inspection`: of a book; None
-    for documents.
-    """
+    """One file to clean, its target, and the field of texts. inspection: None for documents."""
 
     file: CorpusFile
     inspection: Inspection | None
@@ -35,9 +32,7 @@ class Cleaning:
 
 
 def inspect_files(files: Sequence[CorpusFile], task_folder: Path) -> list[Inspection | None]:
-    """Look through every book; None for a file of documents. Raises UserError where a book is no
-    text.
-    """
+    """Look through every book; None for documents. Raises UserError where a book is no text."""
     results = mapped("reading books", dict, _inspect, files, bytes_of(files), task_folder)
     inspected = [Inspection(**result) if result else None for result in results]
     refuse_binary(result for result in inspected if result)
@@ -55,8 +50,8 @@ def clean_files(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, Any]:
-    """Write cleaned books into folder/books, files of documents into folder/documents; return
-    counts. Raises UserError.
+    """Write cleaned files into folder/books and folder/documents; return their counts. Raises
+    UserError.
     """
     items = [
         Cleaning(file, result, task_folder / (BOOKS if result else DOCUMENTS) / file.name, field)
@@ -65,14 +60,14 @@ def clean_files(
     by_words = defaultdict[int, list[Cleaning]](list)  # equal books have equally many
     counts: dict[str, Any] = {"books": {}, "empty": []}
     cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), task_folder)
-    for cleaning, result in zip(items, cleaned, strict=True):
-        name, inspection = cleaning.file.name, cleaning.inspection
-        if not inspection:
-            counts.setdefault("documents", {})[name] = document_counts(cleaning, result)
-        elif not result["words"]:
+    for cleaning, row in zip(items, cleaned, strict=True):
+        name = cleaning.file.name
+        if not cleaning.inspection:
+            counts.setdefault("documents", {})[name] = row
+        elif not row["words"]:
             counts["empty"].append(name)
         else:
-            others = by_words[result["words"]]
+            others = by_words[row["words"]]
             same = (
                 earlier.file.name
                 for earlier in others
@@ -82,13 +77,8 @@ def clean_files(
                 counts.setdefault("equal", {})[name] = first
                 continue
             others.append(cleaning)
-            counts["books"][name] = {
-                "bytes": inspection.bytes_,
-                "words": result["words"],
-                "encoding": inspection.encoding,
-                **({"stripped": inspection.stripped} if inspection.stripped else {}),
-            }
-        if result["words"]:
+            counts["books"][name] = row
+        if row["words"]:
             target = folder / cleaning.target.relative_to(task_folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(cleaning.target, target)
@@ -96,18 +86,20 @@ def clean_files(
 
 
 def without_accents(cleaned: Path) -> str:
-    """Return a cleaned book as its edition in ASCII has it."""
+    """Return a cleaned book as its ASCII edition has it."""
     text = unicodedata.normalize("NFKD", cleaned.read_text(encoding="utf-8"))
     return re.sub("[\u0300-\u036f]", "", text)
 
 
 def clean_file(cleaner: Cleaner, cleaning: Cleaning) -> dict[str, Any]:
     """Write one file, cleaned; return its counts. Raises UserError."""
+    source, inspection = cleaning.file, cleaning.inspection
     with writing(cleaning.target, apart=True) as file:
-        if cleaning.inspection:
-            blocks = read_book(cleaning.file, cleaning.inspection)
-            return {"words": clean_book(cleaner, cleaning.file.name, blocks, file)}
-        return clean_documents(cleaner, document_texts(cleaning.file, cleaning.field), file)
+        if not inspection:
+            return clean_documents(cleaner, source, cleaning.field, file)
+        words = clean_book(cleaner, source.name, read_book(source, inspection), file)
+    row = {"bytes": inspection.bytes_, "words": words, "encoding": inspection.encoding}
+    return row | ({"stripped": inspection.stripped} if inspection.stripped else {})
 
 
 def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO) -> int:
@@ -127,16 +119,18 @@ def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO)
 
 
 def count_words(cleaned: str) -> int:
-    """Count the words of a cleaned text, in which a line break stands alone."""
+    """Count the words of a cleaned text; a line break is none."""
     return cleaned.count(" ") + 1 - cleaned.count(NEWLINE) if cleaned else 0
 
 
-def clean_documents(cleaner: Cleaner, texts: Iterable[str | None], file: TextIO) -> dict[str, Any]:
-    """Write documents, cleaned, DOCUMENT_END after each; return their counts, and the `first` that
-    cannot be read, which is left empty.
+def clean_documents(
+    cleaner: Cleaner, source: CorpusFile, field: str, file: TextIO
+) -> dict[str, int]:
+    """Write documents, cleaned, DOCUMENT_END after each; return their counts. Raises UserError
+    where too many cannot be read.
     """
     counts, first, blank = Counter[str](), None, ""
-    for row, text in enumerate(texts):
+    for row, text in enumerate(document_texts(source, field)):
         try:
             body_text, licensed = body(text or "")
             cleaned = " ".join(cleaner.clean([body_text]))
@@ -152,19 +146,13 @@ def clean_documents(cleaner: Cleaner, texts: Iterable[str | None], file: TextIO)
         counts["words"] += count_words(cleaned)
         file.write(f"{blank}{cleaned} {DOCUMENT_END}" if cleaned else blank + DOCUMENT_END)
         blank = " "
-    return {**counts, "first": first}
-
-
-def document_counts(cleaning: Cleaning, result: dict[str, Any]) -> dict[str, int]:
-    """Return the counts of a file of documents. Raises UserError where too many cannot be read."""
-    counts = Counter(result)
-    refuse_unreadable(cleaning.file, cleaning.field, counts)
-    sums = {name: counts[name] for name in (*SUMMED, "words", "empty")}
-    return {"bytes": bytes_of([cleaning.file]), **sums}
+    refuse_unreadable(source, field, counts, first)
+    counts["bytes"] = bytes_of([source])
+    return {name: counts[name] for name in (*SUMMED, "words", "empty", "bytes")}
 
 
 def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, Any]:
-    """Return sums over all books and files of documents."""
+    """Return sums over all files."""
     books, files = counts["books"], counts.get("documents", {})
     every = Counter({"equal": len(counts.get("equal", ()))})
     for row in (*map(vars, inspections), *files.values()):

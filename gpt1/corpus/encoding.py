@@ -1,7 +1,5 @@
-"""Words to ids: the texts of tasks, and cleaned books into token files.
-
-No window crosses books, and most documents are shorter than a window. So short documents are joined
-to one book; a long document is a book of its own.
+"""Texts of tasks, and cleaned books, as ids. No window crosses books, so short documents are joined
+to one book.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +25,7 @@ LONG_WORDS = 10_000
 
 
 def encode_texts(name: str, texts: Sequence[str], vocabulary_folder: Path) -> dict[str, list[int]]:
-    """Return {text: its ids} of texts that differ; `name`: as kept_tasks takes it."""
+    """Return {text: ids} of different texts; `name`: see kept_tasks."""
     load, characters = partial(Vocabulary.load, vocabulary_folder), sum(map(len, texts))
     with kept_tasks(name, [vocabulary_folder], fingerprint(texts)) as task_folder:
         encoded = mapped(name, load, Vocabulary.encode, texts, characters, task_folder)
@@ -35,7 +33,7 @@ def encode_texts(name: str, texts: Sequence[str], vocabulary_folder: Path) -> di
 
 
 def encode_words(vocabulary: Vocabulary, words: list[str]) -> NDArray[np.unsignedinteger]:
-    """Return ids of cleaned words as they stand in a token file."""
+    """Return ids of cleaned words in a token file's type."""
     type_ = np.dtype(token_type(vocabulary.size)).newbyteorder("<")
     return np.array(vocabulary.encode_words(words), dtype=type_)
 
@@ -47,8 +45,8 @@ def encode_books(
     task_folder: Path,
     folder: Path,
 ) -> dict[str, dict[str, Any]]:
-    """Write `<split>.bin` into `folder` for both splits; return their parts of the index. Raises
-    UserError where there is one book.
+    """Write `<split>.bin` of both splits; return their parts of the index. Raises UserError for a
+    single book.
     """
     if books:  # profile official needs none
         hold_out = hold_out.for_corpus(unit_names(books))
@@ -64,8 +62,8 @@ def encode_books(
 def encode_book(
     vocabulary: Vocabulary, book: CleanedBook, hold_out: HoldOut, task_folder: Path
 ) -> dict[str, Any]:
-    """Write `<split>.bin` of a book or file of documents into a new folder; return that, and each
-    split's rows of the index.
+    """Write `<split>.bin` of one file into a new folder; return it, and each split's rows of the
+    index.
     """
     folder = task_folder / uuid4().hex  # a task that Ray repeats may for a while run twice
     folder.mkdir()
@@ -86,7 +84,7 @@ def encode_book(
 def join_documents(
     vocabulary: Vocabulary, book: CleanedBook, hold_out: HoldOut, writers: Mapping[str, SplitWriter]
 ) -> None:
-    """Put the documents of one file, in order, into the token files of their splits."""
+    """Append a file's documents to the token files of their splits."""
     line_end = encode_words(vocabulary, [NEWLINE])
     run: dict[str, int | None] = dict.fromkeys(writers)  # row with which the open run begins
     ids, count = [], 0

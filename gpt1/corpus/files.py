@@ -1,16 +1,18 @@
-"""The files of a corpus: which there are, in which form, and their bytes, unpacked in bounded
-memory.
+"""The files of a corpus: their bytes, unpacked in bounded memory, and the texts of those with a
+document a row.
 """
 
 import gzip
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from statistics import median
 from typing import Any, BinaryIO, cast
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import parse_json
 
 TEXT = dict.fromkeys((".txt", ".utf8", ".utf-8"), "text")  # book.txt.utf8: Project Gutenberg's
 FORMS = TEXT | {".jsonl": "jsonl", ".parquet": "parquet"}
@@ -19,6 +21,11 @@ PACKABLE = ("text", "jsonl")
 BLOCK_BYTES = 250_000
 TIGHTEST = 250  # text never unpacks to so many times its size: a bomb
 UNPACKED_FREELY = 100_000_000  # bytes, before that is looked at
+TABLE_ROWS = 100  # of a Parquet file read together: a row may be a whole book
+LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
+WORDS_PER_TOKEN = 0.75  # of English, about
+FIRST_ROWS, FIRST_CHARACTERS = 10_000, 1_000_000  # of a file: so much says how long documents are
+UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 WHAT_TO_DO = (
     "put .txt files there, or run gpt1 profile PROFILE --data FOLDER, where FOLDER/books holds them"
 )
@@ -26,8 +33,8 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of a corpus: name (relative path with forward slashes, without `.gz` or `.zst`),
-    place, form: text (one book), jsonl or parquet (a document a row).
+    """A file of a corpus. name: relative path with forward slashes, without `.gz` or `.zst`; form:
+    text (one book), jsonl or parquet (a document a row).
     """
 
     name: str
@@ -41,21 +48,19 @@ class CorpusFile:
 
 
 def form_of(name: str) -> str:
-    """Return the form of a file by its unpacked name; empty where it is none of a corpus."""
+    """Return the form that an unpacked name stands for; "" for no file of a corpus."""
     return FORMS.get(PurePath(name.lower()).suffix, "")
 
 
 def unpacked_name(name: str) -> str:
-    """Return a file's name without the `.gz` or `.zst` of a packed one."""
+    """Return a name without the `.gz` or `.zst` of a packed file."""
     inner = name[: -len(PurePath(name).suffix)]
     packed = PurePath(name).suffix.lower() in PACKED
     return inner if packed and form_of(inner) in PACKABLE else name
 
 
 def list_corpus(folder: Path) -> list[CorpusFile]:
-    """Return a corpus' files, sorted by name. Raises UserError where there is none, or one is there
-    twice.
-    """
+    """Return a corpus' files, sorted by name. Raises UserError for none, or two of one name."""
     if not folder.is_dir():
         raise UserError(
             f"expected a folder of books at {folder}, found"
@@ -81,14 +86,12 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
 
 
 def bytes_of(files: Iterable[Any]) -> int:
-    """Return the bytes of files together, which each have a `path`."""
+    """Return the size of files together; each has a `path`."""
     return sum(file.path.stat().st_size for file in files)
 
 
 def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-    """Yield bytes [start, stop) of a file unpacked, block by block. Raises UserError where it
-    cannot be.
-    """
+    """Yield bytes [start, stop) of a file, unpacked. Raises UserError."""
     try:
         with file.path.open("rb") as raw:
             stream, position = _unpacked(file, raw), 0
@@ -110,7 +113,7 @@ def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterato
 
 
 def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
-    """Raise UserError where so many bytes of a file became more than text ever is."""
+    """Raise UserError where bytes become more than text ever does."""
     if unpacked > UNPACKED_FREELY + TIGHTEST * bytes_:
         raise UserError(
             f"{file.path} unpacks to more than {TIGHTEST} times its size, expected text; take it"
@@ -128,3 +131,121 @@ def _unpacked(file: CorpusFile, raw: BinaryIO) -> BinaryIO:
             BinaryIO, io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd"))
         )
     return raw
+
+
+def document_texts(file: CorpusFile, field: str) -> Iterator[str | None]:
+    """Yield each row's text; None where `field` has none. Raises UserError."""
+    if file.form != "jsonl":
+        yield from _rows(file, field)
+        return
+    for line in _lines(file):
+        text = _object(line).get(field) if line.strip() else ""
+        yield text if isinstance(text, str) else None
+
+
+def _lines(file: CorpusFile) -> Iterator[bytes]:
+    rest, row = b"", 0
+    for block in blocks(file):
+        *whole, rest = (rest + block).split(b"\n")
+        row += len(whole)
+        yield from whole
+        if len(rest) > LONGEST_DOCUMENT:
+            raise _too_long(file, row)
+    if rest:
+        yield rest
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        row = parse_json(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    unpacked, size = 0, file.path.stat().st_size
+    try:
+        _checked(file, parquet.read_schema(file.path), field)
+        with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
+            batches = table.iter_batches(TABLE_ROWS, columns=[field], use_threads=False)
+            # one by one: a dictionary may hold a long text that many rows name
+            for row, value in enumerate(cell for batch in batches for cell in batch.column(0)):
+                text = value.as_py()
+                unpacked += len(text or "")
+                refuse_bomb(file, unpacked, size)
+                if text is not None and len(text) > LONGEST_DOCUMENT:
+                    raise _too_long(file, row)
+                yield text
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(
+            f"{file.path} cannot be read as .{file.form} ({reason}); get it again or take it out of"
+            " the corpus"
+        ) from None
+
+
+def _checked(file: CorpusFile, schema: Any, field: str) -> None:
+    import pyarrow as pa
+
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    names = []
+    for column in schema:
+        type_ = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if any(is_text(type_) for is_text in texts):
+            names.append(column.name)
+    if field not in names:
+        raise UserError(
+            f"{file.path}: expected a column {field!r} of texts, found"
+            f" {', '.join(map(ascii, names)) or 'no column of texts'}; name it: gpt1 profile"
+            " PROFILE clean.text_field=COLUMN"
+        )
+
+
+def _too_long(file: CorpusFile, row: int) -> UserError:
+    return UserError(
+        f"{file.path}: row {row} is longer than {LONGEST_DOCUMENT:,} characters, expected a"
+        " document; cut it into several"
+    )
+
+
+def refuse_short(folder: Path, field: str, context: int) -> None:
+    """Raise UserError where the first documents are mostly shorter than `context` tokens."""
+    for path in sorted(folder.rglob("*")):
+        if (form := form_of(unpacked_name(path.name))) not in ("", "text"):
+            lengths, characters = list[int](), 0
+            for text in document_texts(CorpusFile(path.name, path, form), field):
+                lengths.append(len((text or "").split()))
+                characters += len(text or "")
+                if characters >= FIRST_CHARACTERS or len(lengths) >= FIRST_ROWS:
+                    break
+            words = median(lengths or [0])
+            if words < WORDS_PER_TOKEN * context:
+                raise UserError(
+                    f"{path}: expected documents as long as model.context, {context} tokens, found"
+                    f" a median of {words:g} words: a window lies within a book, and of"
+                    " neighbouring sentences some would be held out; bring whole books, one a row"
+                )
+            return
+
+
+def refuse_unreadable(
+    file: CorpusFile, field: str, counts: Mapping[str, int], first: int | None
+) -> None:
+    """Raise UserError where too many rows have no text; first: the first of them."""
+    if counts["unreadable"] > UNREADABLE_SHARE * counts["documents"]:
+        raise UserError(
+            f"{file.path}: {counts['unreadable']:,} of {counts['documents']:,} rows have no"
+            f" text in {field!r} (or no blanks in it), the first is row {first},"
+            f" counted from 0; found fields {_text_fields(file)}; name the field of the texts"
+            " (gpt1 profile PROFILE clean.text_field=FIELD) or mend the file"
+        )
+
+
+def _text_fields(file: CorpusFile) -> str:
+    row = _object(next(_lines(file), b"")) if file.form == "jsonl" else {}
+    names = [ascii(name)[1:-1][:40] for name, value in row.items() if isinstance(value, str)]
+    return ", ".join(names[:8]) or "none"

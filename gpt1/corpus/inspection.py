@@ -1,4 +1,4 @@
-"""A book of a corpus: its encoding, and Project Gutenberg's licence in it, or why it is no text."""
+"""A book's encoding and Project Gutenberg's licence in it, or why it is no text."""
 
 import codecs
 import re
@@ -31,8 +31,8 @@ MARK = re.compile(
 
 
 def marks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield the marks of Project Gutenberg's licence in whole lines: characters [start, stop), and
-    whether the book begins there.
+    """Yield the marks of the licence, characters [start, stop), and whether the book begins
+    there.
     """
     if any(word in text for word in TELLING):
         for match in MARK.finditer(text):
@@ -40,9 +40,7 @@ def marks(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 class Body:
-    """The spans of a book, which comes in parts; without marks one span. Several books in one file
-    give several.
-    """
+    """The spans of a book, which comes in parts."""
 
     HEADER = 100_000  # a beginning longer than this is no licence, and is kept
     SMALL_PRINT = 20_000  # the same between two marks of a beginning
@@ -66,7 +64,7 @@ class Body:
         self.begin, self.marked = (stop, True) if begins else (None, self.marked)
 
     def end(self, stop: int) -> list[tuple[int, int]]:
-        """Return the spans of a book that ends at `stop`, without empty ones."""
+        """Return the spans, without empty ones, of a book that ends at `stop`."""
         if self.begin is not None:
             span = self.begin, stop
             before = [self.header] if _length(self.header) > self.TAIL * _length(span) else []
@@ -80,7 +78,7 @@ def _length(span: tuple[int, int]) -> int:
 
 
 def body(text: str) -> tuple[str, bool]:
-    """Return a text without the licence, and whether there was a mark of its beginning."""
+    """Return a text without the licence, and whether a mark began it."""
     spans = Body(0)
     for mark in marks(text):
         spans.mark(*mark)
@@ -89,10 +87,8 @@ def body(text: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class Inspection:
-    """A book's encoding, or why it is not text (`problem`).
-
-    bytes_: of its file; spans: bytes [start, stop) of the book, unpacked; stripped: bytes of
-    licence; licensed: whether it has its mark.
+    """A book's encoding, or why it is not text (`problem`). spans: bytes [start, stop) of the book,
+    unpacked; stripped: bytes of licence; licensed: whether it has its mark.
     """
 
     name: str
@@ -110,8 +106,8 @@ class _NotTextError(Exception):
 
 
 def inspect(book: CorpusFile) -> Inspection:
-    """Read a book once, in bounded memory: its byte-order mark decides the encoding, else UTF-8,
-    else windows-1252. Raises UserError.
+    """Read a book once, in bounded memory. A byte-order mark decides the encoding, else UTF-8, else
+    windows-1252. Raises UserError.
     """
     head = next(blocks(book, 0, 4), b"")
     mark, label, codec = next(row for row in BYTE_ORDER_MARKS if head.startswith(row[0]))
@@ -131,7 +127,7 @@ def inspect(book: CorpusFile) -> Inspection:
 
 
 def refuse_binary(inspections: Iterable[Inspection]) -> None:
-    """Raise one UserError that counts the books which are not text, and names five."""
+    """Raise one UserError that counts books that are not text."""
     refused = [inspection for inspection in inspections if inspection.problem]
     if refused:
         named = ", ".join(f"{inspection.name} ({inspection.problem})" for inspection in refused[:5])
@@ -146,7 +142,7 @@ def refuse_binary(inspections: Iterable[Inspection]) -> None:
 def _scan(
     book: CorpusFile, encoding: str, codec: str, start: int, control_share: float
 ) -> Inspection:
-    """Go through a book from byte `start`. Raises UnicodeDecodeError or _NotTextError."""
+    """Read a book from byte `start`. Raises UnicodeDecodeError or _NotTextError."""
     body, position, characters, controls = Body(start), start, 0, 0
     for text in lines_and_parts(codecs.iterdecode(blocks(book, start), codec), LONGEST_LINE):
         characters += len(text)
@@ -169,7 +165,7 @@ def _scan(
 
 
 def read_book(book: CorpusFile, inspection: Inspection) -> Iterator[str]:
-    """Yield the text of a book without the licence, a line break between its spans."""
+    """Yield a book without the licence, a line break between spans."""
     for number, (start, stop) in enumerate(inspection.spans):
         yield "\n" if number else ""
         yield from codecs.iterdecode(blocks(book, start, stop), inspection.codec)

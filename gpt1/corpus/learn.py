@@ -1,6 +1,4 @@
-"""Byte pairs (Sennrich et al. 2016) learned from the training books by the trainer of Hugging
-Face's tokenizers.
-"""
+"""Byte pairs (Sennrich et al. 2016) learned by Hugging Face's tokenizers."""
 
 import json
 from collections import Counter
@@ -26,9 +24,7 @@ REPEATED = 10_000  # times a word is handed to the trainer at once
 
 @dataclass(frozen=True)
 class Learned:
-    """Characters (most frequent first), merges (in order), and the numbers of different words found
-    and learned from.
-    """
+    """Characters (most frequent first), merges, and how many words were found and used."""
 
     characters: list[str]
     merges: list[tuple[str, str]]
@@ -39,8 +35,8 @@ class Learned:
 def learn_from_books(
     books: list[CleanedBook], params: Params, task_folder: Path
 ) -> tuple[Vocabulary, dict[str, Any]]:
-    """Return the vocabulary of all but held-out books, and facts about it. Raises UserError where
-    there is one book, or too few words.
+    """Return the vocabulary of the books for training, and facts about it. Raises UserError for one
+    book, or too few words.
     """
     hold_out = HoldOut(params.shard.heldout_seed, params.shard.heldout_fraction)
     hold_out = hold_out.for_corpus(unit_names(books))
@@ -61,7 +57,7 @@ def learn_from_books(
 
 
 def count_words(hold_out: HoldOut, book: CleanedBook) -> dict[str, int]:
-    """Count each word in what is for training of a cleaned book."""
+    """Count the words of a cleaned book that are for training."""
     counts: Counter[str] = Counter()
     for row, words, _ in book.units():
         if not hold_out.holds(book.name_of(row)):
@@ -71,8 +67,8 @@ def count_words(hold_out: HoldOut, book: CleanedBook) -> dict[str, int]:
 
 
 def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: int) -> Learned:
-    """Learn `merges` byte pairs from counts of the most frequent words (of equals, the first in
-    order). Raises UserError where they support fewer.
+    """Learn `merges` byte pairs from the most frequent words. Raises UserError where these support
+    fewer.
     """
     words = sorted(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most_types])
     characters: Counter[str] = Counter()
@@ -97,11 +93,10 @@ def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: i
 def find_merges(
     words: Iterable[tuple[str, int]], alphabet: list[str], merges: int
 ) -> list[tuple[str, str]]:
-    """Return at most so many merges, in order, of counted words over an alphabet; no two have one
-    result.
+    """Return at most `merges` merges, in order, of counted words; no two have one result.
 
-    Of equally frequent pairs the one whose pieces were there first is merged: characters that end a
-    word by the alphabet's order, others by code points, then merges.
+    Of equally frequent pairs the one whose pieces came first is merged: characters that end a word
+    by the alphabet's order, others by code points, then merges.
     """
     from tokenizers import Tokenizer
     from tokenizers.models import BPE

@@ -1,5 +1,5 @@
-"""One function over many texts, results in order: few in this process; more as datatrove's tasks
-(gpt1/corpus/steps.py), here or by Ray on many machines. What a task has finished is kept.
+"""One function over many texts: few in this process, more as datatrove's tasks
+(gpt1/corpus/steps.py), of which finished ones are kept.
 """
 
 import shutil
@@ -22,9 +22,7 @@ MOST_TASKS = 512  # with more of them than this, tasks grow
 
 
 def tasks_for(bytes_: int) -> int:
-    """Return how many tasks `bytes_` of text make, or GPT1_TEXT_TASKS. No result depends on it.
-    Raises UserError.
-    """
+    """Return how many tasks `bytes_` of text make. No result depends on it. Raises UserError."""
     if given := setting("GPT1_TEXT_TASKS"):
         if not given.isdecimal() or int(given) == 0:
             raise UserError(f"GPT1_TEXT_TASKS: expected a number of tasks, found {given!r}")
@@ -34,9 +32,8 @@ def tasks_for(bytes_: int) -> int:
 
 @contextmanager
 def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
-    """Give a folder for finished tasks: the same for a stage of that name over the same files,
-    facts and code, so that a stopped stage goes on. The end without error removes it, the next
-    stage of that name another one. Two that run at once must not share a name.
+    """Give a folder for finished tasks, the same for equal files, facts and code, so that a stopped
+    stage goes on. Its end and the next stage of that name remove it.
     """
     inputs = looks([*reads, Path("params.yaml"), PACKAGE])
     versions = [version(library) for library in LIBRARIES]
@@ -59,8 +56,8 @@ def mapped(
     bytes_: int,
     folder: Path,
 ) -> Iterator[Any]:
-    """Yield work(prepare(), item) for each item, in order, `prepare` once a process; JSON holds
-    results. bytes_: of all items; folder: of kept_tasks. Raises UserError.
+    """Yield work(prepare(), item) in order; `prepare` runs once a process, results pass through
+    JSON. bytes_: of all items; folder: of kept_tasks. Raises UserError.
     """
     from tqdm import tqdm
 
@@ -68,7 +65,8 @@ def mapped(
     if tasks > 1:
         with interrupts_held():  # libraries swallow Ctrl-C, or abort, at import
             from gpt1.corpus import steps
-        yield from steps.run(label, steps.TextStep(prepare, work, items, folder / label), tasks)
+        step = steps.TextStep(prepare, work, items, folder / label / str(tasks))
+        yield from steps.run(label, step, tasks)
         return
     with interrupts_held():  # as above
         tool = prepare() if items else None

@@ -1,5 +1,5 @@
-"""Token files, written book by book, and read as windows that depend on (seed, update) alone
-(paper, section 4.1: random contiguous sequences).
+"""Token files, and windows that depend on (seed, update) alone (paper, section 4.1: random
+contiguous sequences).
 """
 
 import hashlib
@@ -21,7 +21,7 @@ WHAT_TO_DO = "write it again: dvc repro shard"
 
 
 def token_type(vocabulary_size: int) -> str:
-    """Return the smallest unsigned type for the ids of a vocabulary."""
+    """Return the smallest unsigned type for a vocabulary's ids."""
     return "uint16" if vocabulary_size <= 2**16 else "uint32"
 
 
@@ -90,7 +90,7 @@ def write_index(
 
 
 class Shards:
-    """Token files open for reading; only the rows asked for are in memory."""
+    """Token files open for reading; memory holds only the rows in use."""
 
     def __init__(self, folder: Path, index: dict[str, Any]) -> None:
         self.folder, self.index = folder, index
@@ -99,9 +99,7 @@ class Shards:
 
     @classmethod
     def open(cls, folder: Path) -> "Shards":
-        """Open the shards in `folder`. Raises UserError where index and token files do not
-        agree.
-        """
+        """Open shards. Raises UserError where index and token files do not agree."""
         try:
             index = read_json(folder / "index.json")
             type_ = np.dtype(token_type(index["vocabulary_size"]))
@@ -118,12 +116,11 @@ class Shards:
                     or bytes_ != facts["tokens"] * type_.itemsize
                 ):
                     raise ValueError(f"it does not fit {split}.bin, of {bytes_:,} bytes")
-        except OSError as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{error.filename} cannot be read ({error.strerror}); {WHAT_TO_DO}"
+                f"{folder}: expected token files and their index, found others ({error});"
+                f" {WHAT_TO_DO}"
             ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{folder / 'index.json'} is damaged ({error}); {WHAT_TO_DO}") from None
         return cls(folder, index)
 
     def tokens(self, split: str) -> int:
@@ -131,15 +128,15 @@ class Shards:
         return int(self.index["splits"][split]["tokens"])
 
     def words_per_token(self, split: str) -> float:
-        """Return words (without line breaks) per token: exp(loss / words_per_token) is the
+        """Return words (without line breaks) per token; exp(loss / words_per_token) is the
         perplexity per word.
         """
         facts = self.index["splits"][split]
         return float(facts["words"] / facts["tokens"])
 
     def windows(self, split: str, starts: Integers, context: int) -> Integers:
-        """Return tokens [b, context + 1] from each of these starts. Raises UserError for one
-        outside the vocabulary.
+        """Return tokens [b, context + 1] from these starts. Raises UserError for an id outside the
+        vocabulary.
         """
         windows = np.empty((len(starts), context + 1), dtype=np.int64)
         size = self._type.itemsize
@@ -165,16 +162,14 @@ class Shards:
         return self._positions(generator.integers(0, ends[-1], size=batch_size), ends, offsets)
 
     def heldout_windows(self, count: int, context: int) -> Integers:
-        """Return [count, context + 1] tokens of the held-out books, evenly spaced, always the
-        same.
-        """
+        """Return [count, context + 1] held-out tokens, evenly spaced, always the same."""
         ends, offsets = self._starts("heldout", context)
         starts = np.arange(count, dtype=np.int64) * int(ends[-1]) // count
         return self.windows("heldout", self._positions(starts, ends, offsets), context)
 
     def _starts_of_books(self, split: str, context: int) -> tuple[Integers, Integers]:
-        """Return, of each book, the running number of starts and where it begins. Raises UserError
-        where no book has a window.
+        """Return each book's running number of starts, and its offset. Raises UserError for too
+        short books.
         """
         books = self.index["splits"][split]["books"]
         counts = np.array([max(0, book["tokens"] - context) for book in books], dtype=np.int64)
@@ -188,6 +183,5 @@ class Shards:
 
     @staticmethod
     def _positions(starts: Integers, ends: Integers, offsets: Integers) -> Integers:
-        """Return positions in the token file of starts that are counted over all books."""
         book = np.searchsorted(ends, starts, side="right")
         return offsets[book] + starts - np.where(book > 0, ends[book - 1], 0)

@@ -1,7 +1,4 @@
-"""A step of datatrove's pipelines that does a task's share of work on texts, and its executors.
-
-A task that datatrove has marked is finished, and its results are a file.
-"""
+"""A step of datatrove's pipelines, and its executors."""
 
 import json
 import logging
@@ -33,7 +30,7 @@ _taken: Any = None  # in a worker process, the executor whose tasks it runs
 
 
 class TextStep:
-    """The work of a task's items, each result a line of JSON."""
+    """The work of a task's items; each result is a line of JSON."""
 
     def __init__(
         self,
@@ -64,13 +61,12 @@ class TextStep:
 
 
 def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
-    """Run the unfinished tasks by the executor of GPT1_TEXT_EXECUTOR; yield all results in order.
-    Raises UserError, and what else ended a task.
+    """Run the unfinished tasks; yield all results in order. Raises UserError, and what else ended a
+    task.
     """
     name = setting("GPT1_TEXT_EXECUTOR") or "local"
     if name not in ("local", "ray"):
         raise UserError(f"GPT1_TEXT_EXECUTOR: expected local or ray, found {name!r}")
-    step.folder = step.folder / str(tasks)
     step.folder.mkdir(parents=True, exist_ok=True)
     (wrong := step.folder / "error").unlink(missing_ok=True)
     executor = _ray(step, tasks) if name == "ray" else _local(step, tasks)
@@ -88,9 +84,7 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
 
 
 class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
-    """datatrove's executor on Python's pool: its own waits for ever where a process is killed, and
-    leaves processes behind.
-    """
+    """datatrove's executor on Python's pool: its own hangs where a process is killed."""
 
     def run(self) -> None:
         """Run every unfinished task. Raises UserError, and what a task raises."""
@@ -114,7 +108,7 @@ class LocalTasks(LocalPipelineExecutor):  # type: ignore[misc]
 
 
 def _start_fork_server() -> None:
-    """Start the process whose forks the workers are. They never see Ctrl-C: this one answers it."""
+    """Start the process whose forks the workers are; Ctrl-C never reaches them."""
     multiprocessing.set_forkserver_preload(["gpt1.base.ended_with_parent", __name__])
     resource_tracker.ensure_running()  # first, for it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -139,7 +133,7 @@ def _local(step: TextStep, tasks: int) -> LocalTasks:
 
 
 def _ray(step: TextStep, tasks: int) -> RayPipelineExecutor:
-    """Return the executor on the running Ray cluster. Raises UserError where none is."""
+    """Return the executor on Ray's cluster. Raises UserError where none runs."""
     import ray
 
     address = setting("RAY_ADDRESS") or "auto"

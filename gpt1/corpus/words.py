@@ -1,7 +1,5 @@
-"""Raw text to words: ftfy, the authors' standardisation, spaCy's English tokenizer, lower case
-(their code; paper, section 4.1).
-
-Line by line, which gives the words of the whole: no step looks past a line break.
+"""Raw text to words, line by line: ftfy, the authors' standardisation, spaCy's English tokenizer,
+lower case (their code; paper, section 4.1).
 """
 
 import re
@@ -40,9 +38,7 @@ def standardise(text: str) -> str:
 
 
 def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
-    """Cut a text where ftfy does: after line breaks, and every `longest` characters in longer
-    lines.
-    """
+    """Cut a text where ftfy does: after line breaks, and every `longest` characters."""
     rest = ""
     for block in blocks:
         rest += block
@@ -57,9 +53,7 @@ def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
 
 
 def fixed(blocks: Iterable[str]) -> Iterator[str]:
-    """Apply ftfy.fix_text to a text in blocks; after the first `<` ftfy leaves HTML entities
-    unchanged.
-    """
+    """Apply ftfy.fix_text to blocks; after the first `<` ftfy leaves HTML entities unchanged."""
     import ftfy
 
     config = ftfy.TextFixerConfig(explain=False)
@@ -76,7 +70,7 @@ def fixed(blocks: Iterable[str]) -> Iterator[str]:
 
 
 def _lines(texts: Iterable[str]) -> Iterator[str]:
-    """Yield lines, NEWLINE after each, and long lines in parts. Raises UnbrokenTextError."""
+    """Yield lines, NEWLINE after each, long ones in parts. Raises UnbrokenTextError."""
     rest = ""
     for text in chain(texts, (NEWLINE,)):
         *whole, rest = (rest + text).split(NEWLINE)
@@ -88,9 +82,7 @@ def _lines(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _parts(line: str) -> list[str]:
-    """Cut a line at white space into parts of at most LONGEST_LINE characters. Raises
-    UnbrokenTextError.
-    """
+    """Cut a line at white space into parts of LONGEST_LINE. Raises UnbrokenTextError."""
     parts = []
     while len(line := line.lstrip()) > LONGEST_LINE:
         chunk, *more = line[:LONGEST_LINE].rsplit(None, 1)
@@ -102,9 +94,7 @@ def _parts(line: str) -> list[str]:
 
 
 def _english() -> Any:
-    """Return spaCy's English tokenizer without its neural parts, whose import of torch takes longer
-    than all else.
-    """
+    """Return spaCy's English tokenizer without importing torch, which takes long."""
     absent = sys.modules.setdefault("torch", None) is None  # type: ignore[arg-type]
     try:
         import spacy
@@ -121,8 +111,8 @@ class Cleaner:
         self._tokenizer = _english()
 
     def clean(self, blocks: Iterable[str]) -> Iterator[str]:
-        """Yield the words of a text in blocks: a line's joined by blanks, NEWLINE alone between
-        lines. Raises UnbrokenTextError.
+        """Yield a text's words: a line's joined by blanks, NEWLINE alone between lines. Raises
+        UnbrokenTextError.
         """
         started = broken = False
         for line in _lines(fixed(blocks)):
@@ -140,8 +130,6 @@ class Cleaner:
                 started, broken = True, False
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text in lower case, NEWLINE for a line break. Raises
-        UnbrokenTextError.
-        """
+        """Return a text's words, NEWLINE for a line break. Raises UnbrokenTextError."""
         words = " ".join(self.clean([text]))
         return words.split(" ") if words else []

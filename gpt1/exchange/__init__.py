@@ -1,1 +1,1 @@
-"""Models in and out: the authors' files, and Hugging Face's folders with a model card."""
+"""Models in and out: the authors' files, Hugging Face's folders."""

@@ -1,4 +1,4 @@
-"""The model card of an exported folder, from what the run says of the weights."""
+"""The model card of an exported folder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +13,8 @@ RELEASED = "openai-community/openai-gpt"
 
 
 def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
-    """Return the ModelCard of a language model, or of a task's, with its task.json, seed and dev
-    score. Raises UserError.
+    """Return the ModelCard of a language model, or of a task's (`task`: its task.json). Raises
+    UserError.
     """
     from huggingface_hub import ModelCard, ModelCardData
 
@@ -46,9 +46,8 @@ def model_card(saved: SavedModel, task: Mapping[str, Any] | None = None) -> Any:
 
 
 def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a run says of weights in `data/pretrain/transformer/seed-<n>` or
-    `data/finetune/<group>/<task>/seed-<n>`: corpus, training, import, licences. A missing file adds
-    nothing.
+    """Return what a run says of weights: corpus, training, import, licences. A missing file adds
+    nothing. Raises UserError.
     """
     folder = weights.resolve().parent
     facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": []}

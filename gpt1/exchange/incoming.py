@@ -1,31 +1,38 @@
-"""`gpt1 import`: the authors' files, or a checkpoint of transformers' openai-gpt, as our weights
-and vocabulary.
-"""
+"""The authors' files, or a checkpoint of openai-gpt, as our weights and vocabulary."""
 
+from itertools import accumulate
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json_file, sha256_file, write_json
-from gpt1.corpus.bpe import Vocabulary, read_vocabulary, vocabulary_from
+from gpt1.corpus.bpe import AUTHORS_FILES, Vocabulary, read_vocabulary, vocabulary_from
 from gpt1.exchange.outgoing import filling
-from gpt1.inference.openai_gpt import quiet_transformers, to_ours
+from gpt1.inference.openai_gpt import names, quiet_transformers, to_ours
 from gpt1.model.weights import Description, save_state
 from gpt1.params.schema import Model
 from gpt1.params.strict import validated
+from gpt1.sources.addresses import RELEASED
+from gpt1.sources.download import checksum
 
 DEVIATION = 0.02  # of the paper's initial weights, which no file says
 BUFFERS = (".attn.bias", ".attn.masked_bias", "position_ids")  # that older versions wrote too
 WHAT_TO_DO = "bring a folder as save_pretrained of an OpenAIGPTLMHeadModel and its tokenizer writes"
+SHAPES = "params_shapes.json"
+ARRAYS = tuple(f"params_{number}.npy" for number in range(10))
+HEAD_WIDTH = 64  # of the paper's heads; the files do not say it
+GET_AGAIN = (
+    "bring the files of the folder model of https://github.com/openai/finetune-transformer-lm again"
+)
 
 
 class Incoming(NamedTuple):
-    """A model found in a folder: form, sizes, our tensors, vocabulary, its files, whether they are
-    the authors' released ones.
-    """
+    """A model found in a folder; released: whether the files are the authors'."""
 
     form: str
     sizes: Model
@@ -36,14 +43,14 @@ class Incoming(NamedTuple):
 
 
 def sizes_from(path: Path, **values: Any) -> Model:
-    """Return the sizes that a file states. Raises UserError naming it where they fit no model."""
+    """Return the sizes that a file states. Raises UserError where they fit no model."""
     deviations = {"embedding_deviation": DEVIATION, "weight_deviation": DEVIATION}
     return validated(Model, {"layer_norm_epsilon": 1e-5} | deviations | values, "", str(path))
 
 
 def read_checkpoint(folder: Path) -> Incoming:
     """Read a Hugging Face folder with transformers' reader, which runs no pickle's code. Raises
-    UserError where it is no whole openai-gpt.
+    UserError.
     """
     from transformers import OpenAIGPTLMHeadModel
 
@@ -101,11 +108,9 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
     """Return the vocabulary of vocab.json and merges.txt, or of tokenizer.json, and those files.
     Raises UserError.
     """
-    table, merges, whole = (
-        folder / name for name in ("vocab.json", "merges.txt", "tokenizer.json")
-    )
-    if table.is_file() and merges.is_file():
-        return read_vocabulary(table, merges, WHAT_TO_DO), [table, merges]
+    files, whole = [folder / "vocab.json", folder / "merges.txt"], folder / "tokenizer.json"
+    if all(path.is_file() for path in files):
+        return read_vocabulary(folder, WHAT_TO_DO), files
     value = read_json_file(whole, WHAT_TO_DO)
     try:
         model = value["model"]
@@ -118,9 +123,63 @@ def read_pieces(folder: Path) -> tuple[Vocabulary, list[Path]]:
         ) from None
 
 
+def read_authors(folder: Path) -> Incoming:
+    """Read the authors' files as their loader does: ten arrays joined, cut and reshaped. Raises
+    UserError where they are not whole.
+    """
+    required = (SHAPES, *ARRAYS, *AUTHORS_FILES)
+    if missing := [name for name in required if not (folder / name).is_file()]:
+        raise UserError(
+            f"{folder}: expected {SHAPES}, {ARRAYS[0]} to {ARRAYS[-1]},"
+            f" {' and '.join(AUTHORS_FILES)}; found no {', no '.join(missing)}; {GET_AGAIN}"
+        )
+    files = [folder / name for name in required]
+    others = [path.name for path in files if checksum(path, 40) != RELEASED[path.name]]
+    if others and any(name not in others for name in ARRAYS):
+        raise UserError(
+            f"{folder}: expected the released files, of which some are here, but"
+            f" {', '.join(others)} {'differs' if len(others) == 1 else 'differ'} from them:"
+            f" damaged, or of another model; {GET_AGAIN}"
+        )
+    vocabulary = read_vocabulary(folder, GET_AGAIN, AUTHORS_FILES)
+    shapes = read_json_file(folder / SHAPES, GET_AGAIN, list)
+    try:
+        sizes = sizes_of(shapes, folder / SHAPES)
+        arrays = [np.load(folder / name, allow_pickle=False) for name in ARRAYS]
+        numbers = np.concatenate(arrays).astype(np.float32, casting="same_kind", copy=False)
+        parts = np.split(numbers, list(accumulate(map(prod, shapes)))[:-1])
+        tensors = {
+            theirs: torch.from_numpy(array.reshape(shape[-2:]))  # a matrix is a convolution of 1
+            for (_, theirs), shape, array in zip(names(sizes.layers), shapes, parts, strict=True)
+        }
+    except Exception as error:  # numpy lets through what Python's own parser raises
+        raise UserError(
+            f"{folder}: expected the numbers of {SHAPES} as numpy writes them, in one row over ten"
+            f" files, found others ({type(error).__name__}); {GET_AGAIN}"
+        ) from None
+    ours = to_ours(tensors, sizes.layers)
+    return Incoming("authors", sizes, ours, vocabulary, files, not others)
+
+
+def sizes_of(shapes: Any, path: Path) -> Model:
+    """Return the sizes of a model with these shapes. Raises LookupError, TypeError or ValueError
+    for others.
+    """
+    (context, width), (rows, _), *blocks = shapes
+    layers, inner = len(blocks) // 12, blocks[6][-1]
+    block = [[1, width, 3 * width], [3 * width], [1, width, width], *[[width]] * 3]
+    block += [[1, width, inner], [inner], [1, inner, width], *[[width]] * 3]
+    if shapes != [[context, width], [rows, width], *layers * block]:
+        raise ValueError("they are not positions, tokens and twelve variables a block")
+    heads = width // HEAD_WIDTH
+    return sizes_from(
+        path, context=context, width=width, layers=layers, heads=heads, feed_forward=inner
+    )
+
+
 def write_import(model: Incoming, target: Path) -> dict[str, Any]:
-    """Write weights.safetensors, the vocabulary and import.json, all or nothing; return
-    import.json. Raises UserError where `target` is not empty, or the parts do not fit.
+    """Write weights, vocabulary and import.json; return the last. Raises UserError where they do
+    not fit.
     """
     source, rows = model.files[0].parent, len(model.tensors["tokens"])
     if rows != model.vocabulary.size:

@@ -1,6 +1,4 @@
-"""A language model or task model as a folder that transformers loads: weights and configuration,
-tokenizer, their code, model card.
-"""
+"""A model as a folder that transformers loads."""
 
 import shutil
 from collections.abc import Mapping
@@ -31,19 +29,19 @@ BODY, HEAD = "decoder.", "head.linear."
 
 
 def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) -> list[str]:
-    """Write a pre-trained Transformer as a Hugging Face folder; return its files' names. Raises
+    """Write a pre-trained Transformer as a Hugging Face folder; return its files. Raises
     UserError.
     """
     saved = read_saved(
         weights, vocabulary_folder, "transformer", "a pre-trained Transformer; --task for a task's"
     )
-    model = language_model(saved)
-    return write_folder(target, saved, model)
+    refuse_other_shapes(saved)
+    return write_folder(target, saved, language_model(saved))
 
 
 class ChosenTask(NamedTuple):
-    """A task's weights, their vocabulary, and task.json with the seed and its dev score (0..1,
-    correlations -1..1).
+    """A task's weights, their vocabulary, and task.json with seed and dev score (0..1, correlations
+    -1..1).
     """
 
     weights: Path
@@ -52,8 +50,8 @@ class ChosenTask(NamedTuple):
 
 
 def chosen_task(name: Path, seed: int | None) -> ChosenTask:
-    """Find what to export of a task, by its name or folder `data/finetune/<group>/<task>`; `seed`
-    None: the best on dev. Raises UserError.
+    """Find what to export of a task, by its name or folder; `seed` None: the best on dev. Raises
+    UserError.
     """
     folders = [name, *(path for path in finetuned_folders() if path.name == str(name))]
     folder = next((path for path in folders if any(path.glob("seed-*/summary.json"))), None)
@@ -73,7 +71,7 @@ def chosen_task(name: Path, seed: int | None) -> ChosenTask:
 
 
 def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
-    """Write a task's model with the code of its classes, as export_language_model does."""
+    """Write a task's model and the code of its classes; return its files. Raises UserError."""
     from gpt1.exchange.shipped import modeling_gpt1
 
     about = chosen.about
@@ -109,7 +107,7 @@ def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
 
 
 def filling(target: Path) -> AbstractContextManager[Path]:
-    """Give a folder that becomes `target` as a whole. Raises UserError unless `target` is new or
+    """Give a folder that becomes `target` as a whole. Raises UserError unless that is new or
     empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -120,9 +118,7 @@ def filling(target: Path) -> AbstractContextManager[Path]:
 def write_folder(
     target: Path, saved: SavedModel, model: Any, task: Mapping[str, Any] | None = None
 ) -> list[str]:
-    """Write model, tokenizer, our files that make words and sequences, and card; return the files'
-    names.
-    """
+    """Write model, tokenizer, code and card; return the files."""
     vocabulary = saved.vocabulary
     config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",

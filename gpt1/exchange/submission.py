@@ -1,5 +1,5 @@
-"""The files of GLUE's leaderboard (https://gluebenchmark.com) in a zip, each row an index, a tab, a
-prediction. Equal results give equal bytes.
+"""The files of GLUE's leaderboard (https://gluebenchmark.com) in a zip. Equal results give equal
+bytes.
 """
 
 import zipfile
@@ -16,9 +16,7 @@ from gpt1.tasks.metrics import answers_of
 
 
 class BoardFile(NamedTuple):
-    """A file of the leaderboard: its rows, the task and split that answer it, the commonest label
-    of GLUE's dev split.
-    """
+    """A file of the leaderboard; constant: the commonest label of GLUE's dev split."""
 
     name: str
     rows: int
@@ -44,15 +42,15 @@ WITHOUT = "WNLI.tsv"  # constant in every run: its dev set misleads who learns f
 
 
 class Predicted(NamedTuple):
-    """A file's answers in the order of its index, and their origin."""
+    """A file's answers in order, and their origin."""
 
     answers: list[str]
     source: str
 
 
 def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
-    """Write the zip `target` from the run in `data`; return each file's origin. `fill`: answer by a
-    constant what the run cannot. Raises UserError where answers are missing or damaged.
+    """Write the zip from the run in `data`; return each file's origin. `fill`: give constants where
+    answers lack. Raises UserError for missing or damaged answers.
     """
     if target.suffix != ".zip":
         raise UserError(f"{target}: expected a file whose name ends with .zip; name one")
@@ -86,7 +84,7 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
 
 def predicted(file: BoardFile, data: Path) -> Predicted | str:
     """Return a file's answers by the seed and weights best on dev, or why there are none. Raises
-    UserError for a damaged result.
+    UserError.
     """
     folder = next((path for path in finetuned_folders(data) if path.name == file.task), None)
     if folder is None:

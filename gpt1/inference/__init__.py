@@ -1,1 +1,1 @@
-"""What trained models say: continued texts, probabilities of continuations, answers to tasks."""
+"""Continued texts, zero-shot answers, answers to tasks."""

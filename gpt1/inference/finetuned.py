@@ -3,16 +3,14 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from gpt1.base.errors import UserError, perhaps
+from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, read_json, stage_folder
-from gpt1.params.schema import Params
+from gpt1.params.schema import Params, refuse_unknown
 from gpt1.tasks.definitions import TASKS, Task
 
 
 class FinetunedTask(NamedTuple):
-    """A task's finished fine-tuning: its folder, and seeds with dev scores (0..1, correlations
-    -1..1).
-    """
+    """A finished fine-tuning, with dev scores by seed (0..1, correlations -1..1)."""
 
     task: Task
     folder: Path
@@ -23,9 +21,7 @@ class FinetunedTask(NamedTuple):
         return max(self.dev_scores, key=lambda seed: (self.dev_scores[seed], -seed))
 
     def weights(self, seed: int | None) -> Path:
-        """Return the weights file of a seed (None: the best). Raises UserError where there is no
-        such seed.
-        """
+        """Return the weights file of a seed (None: the best). Raises UserError."""
         chosen = self.best() if seed is None else seed
         if chosen not in self.dev_scores:
             raise UserError(
@@ -37,26 +33,18 @@ class FinetunedTask(NamedTuple):
 
 
 def finetuned_task(params: Params, name: str) -> FinetunedTask:
-    """Return a task's finished fine-tuning. Raises UserError where params.yaml has no such task, or
-    it is not finished.
-    """
-    if name not in params.tasks:
-        raise UserError(
-            f"expected one of the tasks in params.yaml: {', '.join(params.tasks)}; found"
-            f" {name}{perhaps(name, params.tasks)}"
-        )
+    """Return a finished fine-tuning. Raises UserError where there is none."""
+    refuse_unknown(name, params.tasks, "tasks")
     return read_finetuned_task(stage_folder("finetune", params.tasks[name].group, name))
 
 
 def finetuned_folders(data: Path = DATA) -> list[Path]:
-    """Return the folders `finetune/<group>/<task>` below `data` that have a finished seed."""
+    """Return the folders `finetune/<group>/<task>` with a finished seed."""
     return sorted({path.parents[1] for path in data.glob("finetune/*/*/seed-*/summary.json")})
 
 
 def read_finetuned_task(folder: Path) -> FinetunedTask:
-    """Read the finished fine-tuning in `finetune/<group>/<task>`. Raises UserError where there is
-    none.
-    """
+    """Read a folder of seeds. Raises UserError where none is finished."""
     name, scores = folder.resolve().name, dict[int, float]()
     for path in sorted(folder.glob("seed-*/summary.json")):
         try:

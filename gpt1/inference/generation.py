@@ -1,7 +1,8 @@
-"""Texts that a pre-trained Transformer continues, with transformers' own `generate`."""
+"""Texts that a Transformer continues, by transformers' own `generate`."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ from gpt1.corpus.bpe import UNKNOWN, WORD_END, Vocabulary
 from gpt1.corpus.shards import Shards
 from gpt1.inference.loading import read_saved
 from gpt1.inference.openai_gpt import language_model
-from gpt1.inference.scores import score
 from gpt1.params.schema import Generate
+
+ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
 class LanguageModel(NamedTuple):
@@ -36,8 +38,8 @@ def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> 
 def go_on(
     model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int, **how: Any
 ) -> list[str]:
-    """Return the texts that `generate`, with the arguments `how`, makes after a prompt, of at most
-    this many new tokens. Both fit the context; a longer prompt keeps its last half context.
+    """Return texts that `generate`, with the arguments `how`, makes after a prompt. Both fit the
+    context; a longer prompt keeps its last half context.
     """
     import torch
     from transformers import set_seed
@@ -58,7 +60,7 @@ def go_on(
 
 
 def readable(vocabulary: Vocabulary, ids: Sequence[int]) -> str:
-    """Return words with blanks between, and the text's line breaks."""
+    """Return words with blanks between, and line breaks."""
     lines = (" ".join(line.split()) for line in vocabulary.decode(ids).split("\n"))
     return "\n".join(lines).strip("\n")
 
@@ -72,7 +74,7 @@ def encode_prompt(vocabulary: Vocabulary, prompt: str) -> list[int]:
 
 
 def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
-    """Return the ids up to the last that ends a word; all where none does."""
+    """Return the ids up to the last that ends a word, if one does."""
     ends = [end for end, id_ in enumerate(ids, 1) if vocabulary.pieces[id_].endswith(WORD_END)]
     return ids[: ends[-1]] if ends else ids
 
@@ -80,9 +82,7 @@ def whole_words(vocabulary: Vocabulary, ids: list[int]) -> list[int]:
 def openings(
     vocabulary: Vocabulary, shards: Shards, section: Generate
 ) -> list[tuple[str, list[int], str]]:
-    """Return, of evenly spread held-out books, names, first ids, cut after a word, and the text
-    that follows.
-    """
+    """Return names, first ids and the text that follows, of evenly spread held-out books."""
     books = shards.index["splits"]["heldout"]["books"]
     long = [book for book in books if book["tokens"] > section.prompt_tokens]
     count, texts = min(section.heldout_prompts, len(long)), []
@@ -115,9 +115,7 @@ def decodings(section: Generate) -> dict[str, dict[str, Any]]:
 
 
 def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
-    """Return what stage `generate` writes: prompts with samples, and scores where the continuation
-    is known. Raises UserError.
-    """
+    """Return what stage `generate` writes. Raises UserError."""
     vocabulary, ways = model.vocabulary, decodings(section)
     own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]
     prompts = own + openings(vocabulary, shards, section)
@@ -140,3 +138,32 @@ def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dic
             pairs.setdefault(sample["decoding"], []).append((sample["text"], prompt["reference"]))
     scores = {name: score(*zip(*own, strict=True)) for name, own in pairs.items()}
     return {"tokens": section.tokens, "decodings": ways, "prompts": texts, "scores": scores}
+
+
+class _NoSynonyms:
+    """Replaces WordNet: METEOR matches words and stems alone."""
+
+    def synsets(self, _word: str) -> list[Any]:
+        return []
+
+
+def score(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """Compute corpus BLEU (sacrebleu, lower case), and means of ROUGE-1, -2 and -L (rouge-score, F
+    measure, stems) and METEOR (nltk, words and stems), x 100.
+    """
+    from nltk.translate.meteor_score import meteor_score
+    from rouge_score.rouge_scorer import RougeScorer
+    from sacrebleu.metrics.bleu import BLEU
+
+    # force: no warning of text that is tokenised already
+    bleu = BLEU(lowercase=True, force=True).corpus_score(list(texts), [list(references)]).score
+    scorer = RougeScorer(list(ROUGE), use_stemmer=True)
+    pairs = list(zip(texts, references, strict=True))
+    rouge = [scorer.score(reference, text) for text, reference in pairs]
+    meteor: Any = [
+        meteor_score([reference.split()], text.split(), wordnet=_NoSynonyms())
+        for text, reference in pairs
+    ]
+    values = {"bleu": float(bleu), "meteor_exact_stem": 100 * mean(meteor)}
+    values |= {name: 100 * mean(measures[name].fmeasure for measures in rouge) for name in ROUGE}
+    return {name: round(value, 6) for name, value in values.items()}

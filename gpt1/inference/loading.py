@@ -22,8 +22,8 @@ class SavedModel(NamedTuple):
     vocabulary: Vocabulary
 
     def sizes(self) -> Model:
-        """Return the sizes that the file states. Raises UserError where they make no network, or
-        one larger than the file.
+        """Return the sizes that the file states. Raises UserError where they make no network, or a
+        larger one.
         """
         config = self.description.config
         try:
@@ -50,7 +50,7 @@ class SavedModel(NamedTuple):
 
 def read_saved(weights: Path, vocabulary_folder: Path, kind: str, expected: str) -> SavedModel:
     """Read weights of a kind (a regular expression; `expected` in words) and their vocabulary.
-    Raises UserError for damage, another kind, or what does not fit.
+    Raises UserError for damage, or another kind or vocabulary.
     """
     description, tensors = read_weights(weights)
     if not re.fullmatch(kind, description.kind):

@@ -1,6 +1,5 @@
-"""The decoder as transformers has it, `openai-gpt`: sizes, names and layout of its tensors.
-
-The authors' and transformers' matrices are [in, out]; ours, like torch's, [out, in].
+"""The decoder as transformers has it, `openai-gpt`. The authors' and transformers' matrices are
+[in, out]; ours, like torch's, [out, in].
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,9 +31,7 @@ def quiet_transformers() -> None:
 
 
 def names(layers: int) -> Iterator[tuple[str, str]]:
-    """Yield our and their name of every tensor, in the order of the authors' files: positions,
-    tokens, blocks.
-    """
+    """Yield our and their name of every tensor, in the order of the authors' files."""
     yield "positions", "positions_embed.weight"
     yield "tokens", "tokens_embed.weight"
     for layer in range(layers):
@@ -49,9 +46,7 @@ def turned(theirs: str, tensor: Tensor) -> Tensor:
 
 
 def to_theirs(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """Return a decoder's tensors under transformers' names, in its layout. Raises UserError where
-    one is missing.
-    """
+    """Return a decoder's tensors under transformers' names and in its layout. Raises UserError."""
     try:
         return {theirs: turned(theirs, tensors[ours]) for ours, theirs in names(layers)}
     except KeyError as name:
@@ -64,7 +59,7 @@ def to_ours(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
 
 
 def their_config(sizes: Model, rows: int) -> dict[str, Any]:
-    """Return the arguments of OpenAIGPTConfig for these sizes and `rows` embeddings."""
+    """Return the arguments of OpenAIGPTConfig, with `rows` embeddings."""
     return {
         "vocab_size": rows,
         "n_positions": sizes.context,
@@ -79,27 +74,28 @@ def their_config(sizes: Model, rows: int) -> dict[str, Any]:
 
 
 def refuse_other_shapes(saved: SavedModel) -> Model:
-    """Return the sizes of weights that transformers can hold. Raises UserError for others."""
+    """Return the sizes of weights that openai-gpt can hold. Raises UserError for others."""
     sizes = saved.sizes()
     if sizes.feed_forward != 4 * sizes.width:
         raise UserError(
-            f"{saved.path}: expected model.feed_forward 4 x model.width, all that transformers'"
-            f" openai-gpt knows, found {sizes.feed_forward} and {sizes.width}; it cannot be"
-            " generated from or exported"
+            f"{saved.path}: expected model.feed_forward 4 x model.width, all that the format"
+            f" openai-gpt knows, found {sizes.feed_forward} and {sizes.width}; no other is exported"
         )
     return sizes
 
 
 def language_model(saved: SavedModel) -> Any:
-    """Return a pre-trained Transformer as OpenAIGPTLMHeadModel. Raises UserError for weights that
-    do not fit.
+    """Return a pre-trained Transformer as OpenAIGPTLMHeadModel, with any model.feed_forward. Raises
+    UserError.
     """
     from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+    from transformers.models.openai.modeling_openai import MLP
 
-    sizes = refuse_other_shapes(saved)
+    sizes = saved.sizes()
     quiet_transformers()
     config = OpenAIGPTConfig(**their_config(sizes, saved.vocabulary.size))
-    state = {
-        PREFIX + name: tensor for name, tensor in to_theirs(saved.tensors, sizes.layers).items()
-    }
-    return OpenAIGPTLMHeadModel.from_pretrained(None, config=config, state_dict=state)
+    model = OpenAIGPTLMHeadModel(config)
+    for block in model.transformer.h:  # made with 4 x width, for the config has no such number
+        block.mlp = MLP(sizes.feed_forward, config)
+    saved._replace(tensors=to_theirs(saved.tensors, sizes.layers)).fill(model.transformer)
+    return model

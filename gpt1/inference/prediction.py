@@ -1,6 +1,4 @@
-"""A fine-tuned model on a file of its task: official, a Hugging Face export, or columns first,
-second, choices and label.
-"""
+"""A fine-tuned model on a file of its task."""
 
 from collections import Counter
 from dataclasses import replace
@@ -23,7 +21,7 @@ WRITERS = (".tsv", ".csv", ".jsonl")
 
 
 class TaskFile(NamedTuple):
-    """The examples of a file by row number, from 0, and how many rows were left out why."""
+    """The examples of a file by row, from 0, and why others were left out."""
 
     examples: dict[int, Example]
     left_out: dict[str, int]
@@ -35,8 +33,8 @@ class TaskFile(NamedTuple):
 
 
 def formats_of(task: Task, path: Path) -> list[Format]:
-    """Return every format in which a file may hold a task's examples: columns named as in its
-    official files, or first, second, choices and label; then official files without column names.
+    """Return formats in which a file may hold examples: named columns as in official files or ours,
+    then official files without names.
     """
     _, head = next(numbered_lines(path), (0, b""))
     official = [split.format for layout in task.layouts for split in layout]
@@ -61,8 +59,8 @@ def formats_of(task: Task, path: Path) -> list[Format]:
 
 
 def read_file(path: Path, task: Task) -> TaskFile:
-    """Read a file in the format that reads most rows. Raises UserError where none reads more than
-    half.
+    """Read a file in the format that reads most rows. Raises UserError where that is half or
+    less.
     """
     if not path.is_file():
         raise UserError(f"{path}: expected a file of {task.name}, found none; see --help")
@@ -96,9 +94,7 @@ def read_file(path: Path, task: Task) -> TaskFile:
 def scores(
     task: Task, rows: TaskFile, answers: dict[int, dict[str, Any]]
 ) -> dict[str, dict[str, float]]:
-    """Compute the task's metrics, x 100, over labelled rows: the model's score, its standard error,
-    the best constant answer's score.
-    """
+    """Return by metric, x 100: score, standard error, the best constant answer's score."""
     labels = np.array([rows.examples[row].label for row in rows.labelled])
     predicted = np.array(
         [
@@ -120,7 +116,7 @@ def scores(
 
 
 def refuse_target(path: Path, file: Path) -> None:
-    """Raise UserError where answers cannot go to a path: another suffix, or the input file."""
+    """Raise UserError where answers cannot go to a path."""
     if path.suffix not in WRITERS or path.resolve() == file.resolve():
         raise UserError(
             f"{path}: expected a name that ends with {', '.join(WRITERS)} and is not the file's"
@@ -129,9 +125,7 @@ def refuse_target(path: Path, file: Path) -> None:
 
 
 def write_answers(path: Path, task: Task, answers: dict[int, dict[str, Any]]) -> None:
-    """Write a row per answer, in the suffix's format: its row in the file, from 0, the answer in
-    the files' words, probabilities.
-    """
+    """Write a row per answer: its row in the file, from 0, the answer, probabilities."""
     values = dict(zip(task.labels, task.values or task.labels, strict=True))
     rows: list[dict[str, Any]] = [
         {

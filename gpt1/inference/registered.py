@@ -1,6 +1,4 @@
-"""The best seed of each task in MLflow's registry: a python_function with signature and example,
-weights as safetensors, alias `best`.
-"""
+"""The best seed of each task in MLflow's registry, with alias `best`."""
 
 import os
 import shlex
@@ -38,7 +36,7 @@ LIBRARIES = (  # what the model's own copy of our code imports
 
 
 class Registered(NamedTuple):
-    """A registered model: name, version, the task's seed, whether the version is new."""
+    """A registered model; new: whether the version is."""
 
     name: str
     version: str
@@ -49,9 +47,8 @@ class Registered(NamedTuple):
 def register(
     params: Params, names: Sequence[str], outdated: Collection[str] = (), notice: str = ""
 ) -> list[Registered]:
-    """Register the best seed of these tasks, or of all finished ones, after their results; an
-    existing version stays. Raises UserError where a task is not finished, or MLflow is off or
-    fails.
+    """Register the best seed of these tasks (none: all finished ones), after their results. Raises
+    UserError for an unfinished task, or where MLflow is off or fails.
     """
     names = names or [path.name for path in finetuned_folders() if path.name in params.tasks]
     done = [finetuned_task(params, name) for name in names]
@@ -70,7 +67,7 @@ def register(
 
 
 def serve_command(name: str) -> str:
-    """Return the command that serves a registered model on the loopback address."""
+    """Return the command that serves a registered model."""
     uri = shlex.quote(without_password(tracking_uri()))
     return (
         f"MLFLOW_TRACKING_URI={uri} mlflow models serve -m models:/{name}@{BEST}"

@@ -1,6 +1,4 @@
-"""A fine-tuned model that answers its task's examples with probabilities: a class, a score or a
-choice.
-"""
+"""A fine-tuned model that answers examples of its task with probabilities."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,16 +25,14 @@ KIND = "transformer for "  # and the task's name: what stage finetune writes int
 
 
 def fields_of(task: Task) -> tuple[str, ...]:
-    """Return the fields of an example: `first`, `second` of two texts, `choices`."""
+    """Return which of `first`, `second` and `choices` an example has."""
     form = task.layouts[0][0].format
     two = 2 if not isinstance(form, TableFormat) else 1 if form.joined else len(form.texts)
     return "first", *["second"] * (two == 2), *["choices"] * (task.kind == "multiple_choice")
 
 
 def example_of(task: Task, record: Any, where: str) -> Example:
-    """Make an example of {"first": …, "second": …, "choices": […]}. Raises UserError, naming
-    `where`, for other fields.
-    """
+    """Make an example of {"first": …, "second": …, "choices": […]}. Raises UserError."""
     fields, record = fields_of(task), record if isinstance(record, dict) else {}
     given = {  # a table has nan, a float, where a row has no such field
         str(name): value
@@ -60,8 +56,8 @@ def example_of(task: Task, record: Any, where: str) -> Example:
 
 
 def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the answer of logits [outputs]: `label` or `score`, `probabilities` of each label or
-    whole score, a choice's text.
+    """Return the answer of logits [outputs]: `label` or `score`, `probabilities`, and a
+    `choice`.
     """
     shares = logits_o.double().softmax(0).tolist()
     prediction = answers_of(logits_o[None].numpy(), task.target)[0]
@@ -76,16 +72,14 @@ def answer(task: Task, logits_o: Tensor, choices: tuple[str, ...] = ()) -> dict[
 
 
 class TaskModel:
-    """A fine-tuned model that answers in float32, one example at a time: no other can change its
-    bits.
-    """
+    """A fine-tuned model that answers one example at a time, so that no other changes its bits."""
 
     def __init__(self, task: Task, classifier: Classifier, vocabulary: Vocabulary) -> None:
         self.task, self.vocabulary, self.classifier = task, vocabulary, classifier.eval()
         self.symbols = Symbols(vocabulary.start, vocabulary.delimiter, vocabulary.extract)
 
     def sequences(self, example: Example) -> list[list[int]]:
-        """Return an example's sequences of ids, as stage encode makes them."""
+        """Return an example's sequences, as stage encode makes them."""
         ids = [self.vocabulary.encode(text) for text in (*example.context, *example.choices)]
         texts, context = len(example.context), self.classifier.decoder.context
         return shape(self.task.kind, ids[:texts], ids[texts:], self.symbols, context).sequences
@@ -105,8 +99,8 @@ class TaskModel:
 
 
 def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
-    """Load weights of stage finetune and their vocabulary, on a GPU that torch sees, unless
-    GPT1_DEVICE says cpu. Raises UserError where they are damaged, of no task, or do not fit.
+    """Load weights of stage finetune, on a GPU unless there is none or GPT1_DEVICE is cpu. Raises
+    UserError.
     """
     saved = read_saved(
         weights,

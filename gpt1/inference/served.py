@@ -1,4 +1,4 @@
-"""What MLflow runs to serve a task model: it executes a copy of this file ("models from code")."""
+"""What MLflow runs to serve a task model: it executes a copy of this file."""
 
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,7 @@ from gpt1.inference.saved import example_of, load_model
 
 
 class ServedModel(PythonModel):
-    """A fine-tuned model as MLflow's python_function: rows with first, second and choices give an
-    answer each.
-    """
+    """A fine-tuned model as MLflow's python_function."""
 
     def load_context(self, context: Any) -> None:
         """Load weights and vocabulary."""
@@ -22,7 +20,7 @@ class ServedModel(PythonModel):
         self.model = load_model(Path(files["weights"]), Path(files["vocabulary"]))
 
     def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # MLflow would take hints for a signature
-        """Answer each row of a table. Raises MlflowException for fields that the task lacks."""
+        """Answer each row of a table. Raises MlflowException for wrong fields."""
         rows = model_input.to_dict("records") if hasattr(model_input, "to_dict") else model_input
         try:
             examples = [

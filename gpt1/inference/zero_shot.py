@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_arrays, read_json
+from gpt1.base.files import read_arrays, read_json_file
 from gpt1.model.lstm import Network
 from gpt1.model.weights import Description, load_weights
 from gpt1.tasks.metrics import score
@@ -34,9 +34,7 @@ LOGITS_AT_ONCE = 1 << 22  # 16 MB
 
 
 class Prompts(NamedTuple):
-    """Prompts as stage `prompt` writes them: prefixes and their k continuations in turn, where each
-    begins, how many first tokens of each do not count.
-    """
+    """Prompts as stage `prompt` writes them: prefixes and their continuations in turn."""
 
     tokens: npt.NDArray[np.unsignedinteger]
     offsets: Integers
@@ -114,7 +112,7 @@ def _batches(lengths: list[int], batch_tokens: int) -> Iterator[list[int]]:
 
 
 class PromptSet(NamedTuple):
-    """One set as stage `prompt` writes it: set.json, and prompts by split."""
+    """A set as stage `prompt` writes it: set.json, and prompts by split."""
 
     name: str
     about: dict[str, Any]
@@ -126,8 +124,8 @@ class PromptSet(NamedTuple):
         return self.splits[self.about["scored_split"]]
 
     def answers(self, network: Network, batch_tokens: int) -> npt.NDArray[np.int8]:
-        """Return a network's answers [n], with the threshold that is best on train. Raises
-        UserError where a score is not finite.
+        """Return a network's answers [n]; a threshold is the best on train. Raises UserError for
+        scores that are not finite.
         """
         set_, vocabulary_size = SETS[self.name], self.about["vocabulary_size"]
         scores = {}
@@ -138,7 +136,7 @@ class PromptSet(NamedTuple):
                     f"expected finite log-probabilities on {self.name}, found others: pre-training"
                     " has diverged; lower pretrain.learning_rate in params.yaml"
                 )
-            scores[split] = continuation_scores(set_.each, sums_nk, prompts.counted())
+            scores[split] = continuation_scores(set_.rule, sums_nk, prompts.counted())
         threshold = np.nan
         if set_.rule == "threshold":
             threshold = best_threshold(scores["train"][:, 0], self.splits["train"].labels_n)
@@ -147,10 +145,7 @@ class PromptSet(NamedTuple):
 
 def read_set(folder: Path) -> PromptSet:
     """Read what stage `prompt` wrote. Raises UserError."""
-    try:
-        about = read_json(folder / "set.json")
-    except (OSError, ValueError):
-        raise UserError(f"{folder / 'set.json'} cannot be read; run dvc repro") from None
+    about = read_json_file(folder / "set.json", "run dvc repro")
     names = {about["scored_split"]}
     if SETS[folder.name].rule == "threshold":
         names.add("train")
@@ -165,9 +160,7 @@ def answer_sets(
     description: Description,
     batch_tokens: int,
 ) -> tuple[list[dict[str, Any]], dict[str, npt.NDArray[Any]]]:
-    """Answer every set with each weights file of a network; return scores by update, and arrays of
-    answers and labels.
-    """
+    """Answer every set with each weights file; return scores by update, answers and labels."""
     arrays: dict[str, npt.NDArray[Any]] = {
         f"{set_.name}/labels": set_.scored.labels_n for set_ in sets
     }

@@ -1,1 +1,1 @@
-"""params.yaml: what it may contain, and the recipes that follow from its rows."""
+"""params.yaml, and the recipes that follow from it."""

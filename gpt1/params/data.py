@@ -1,6 +1,4 @@
-"""`gpt1 profile`: params.yaml for the data at hand, linked under data/raw, and what a run will
-download or leave out.
-"""
+"""`gpt1 profile`: params.yaml for the data at hand, and downloads."""
 
 import json
 import math
@@ -25,9 +23,8 @@ from gpt1.tasks.definitions import all_sources
 def download_sources(
     values: dict[str, Any], names: Sequence[str], books: str | None, accepted: Collection[str]
 ) -> None:
-    """Download what a profile wants: sources by name, `all` for those that data/raw lacks, and a
-    set of books, NAME[@commit]. Raises UserError for a name that cannot be downloaded,
-    TemporaryError where one did not come.
+    """Download sources by name, `all` for what data/raw lacks, and a set of books, NAME[@commit].
+    Raises UserError for an unknown name, TemporaryError where one did not come.
     """
     needed, recipe, known = needed_by(values), values["pretrain"], all_sources()
     origins = {
@@ -73,8 +70,8 @@ def download_sources(
 
 
 def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | None) -> None:
-    """Write params.yaml for a profile, its overrides, the tasks and the data at hand; say what will
-    run, and how to get the rest. Raises UserError and leaves params.yaml as it was.
+    """Write params.yaml for a profile and the data at hand; say what will run, and how to get more.
+    Raises UserError.
     """
     added = added_ablations(compose(name, overrides)["ablations"])
     overrides = [*added, *overrides]
@@ -108,8 +105,8 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
 def on_data(
     values: dict[str, Any], present: Collection[str], tasks: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the values without the tasks and sources that are neither in data/raw nor made. Raises
-    UserError where no run is possible without one, or one of `tasks` is lacking.
+    """Return the values without tasks and sources that have no data. Raises UserError where no run
+    is possible, or one of `tasks` is lacking.
     """
     needed = needed_by(values)
     rows = {
@@ -132,8 +129,8 @@ def on_data(
 
 
 def added_ablations(recorded: Collection[str]) -> list[str]:
-    """Return overrides with the ablations of today's params.yaml that somebody has added with a
-    stage. Without them DVC would read no stage at all.
+    """Return overrides with the ablations that somebody has added with a stage, or DVC would read
+    no stage.
     """
     today = read_yaml(PARAMS).get("ablations", {}) if PARAMS.is_file() else {}
     names = (today.keys() & ablations_with_stage()) - {*recorded}
@@ -142,7 +139,7 @@ def added_ablations(recorded: Collection[str]) -> list[str]:
 
 def link_sources(folder: Path) -> None:
     """Link what `folder` holds under data/raw. Raises UserError where it holds nothing known, or a
-    real folder is in the way.
+    folder is in the way.
     """
     places = find_sources(folder, all_sources().values())
     if not any(places.values()):

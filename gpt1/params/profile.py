@@ -1,4 +1,4 @@
-"""Compose params.yaml: `conf/<name>.yaml` and overrides, without what needs missing data."""
+"""params.yaml composed of `conf/<name>.yaml` and overrides."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -13,9 +13,7 @@ CONF = Path("conf")
 
 
 def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the plain values of a profile with overrides. Raises UserError for an unknown profile
-    or another grammar.
-    """
+    """Return the values of a profile with overrides. Raises UserError."""
     try:
         values = overridden(sections_of(name) | {"profile": name}, overrides)
         if values["pretrain"]["source"] == "official":  # less what only a pre-training gives
@@ -28,9 +26,7 @@ def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
 
 
 def sections_of(name: str) -> dict[str, Any]:
-    """Return the sections of a profile, merged over those of the profiles in its list
-    `defaults`.
-    """
+    """Return a profile's sections, merged over those of its `defaults`."""
     path = CONF / f"{name}.yaml"
     if not path.is_file():
         profiles = ", ".join(sorted(path.stem for path in CONF.glob("*.yaml")))
@@ -45,18 +41,14 @@ def sections_of(name: str) -> dict[str, Any]:
 
 
 def laid_over(base: Any, over: Any) -> Any:
-    """Merge `over` into `base`, section by section; a list, a number or an empty section replaces
-    the other value.
-    """
+    """Merge sections; a list, a number or an empty section replaces the other value."""
     if not isinstance(base, dict) or not isinstance(over, dict) or not over:
         return over
     return base | {key: laid_over(base.get(key), value) for key, value in over.items()}
 
 
 def overridden(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """Apply overrides, KEY=VALUE with dots in the key, to values, rows or sections. Raises
-    UserError for another grammar.
-    """
+    """Apply overrides, KEY=VALUE with dots in the key. Raises UserError for another grammar."""
     values = json.loads(json.dumps(values))  # no part is another's too, as an alias of YAML is
     for override in overrides:
         key, given, value = override.partition("=")
@@ -91,9 +83,7 @@ def requested(
 
 
 def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Keep only these sources, and the tasks, ablations, layer transfer and zero-shot sets of
-    theirs.
-    """
+    """Keep only these sources, and the rows of their tasks."""
 
     def named(rows: dict[str, Any]) -> dict[str, Any]:
         return {name: row for name, row in rows.items() if name in names}
@@ -109,5 +99,5 @@ def with_sources(values: dict[str, Any], names: Collection[str]) -> dict[str, An
 
 
 def needed_by(values: dict[str, Any]) -> list[str]:
-    """Return the sources that the values cannot do without."""
+    """Return the sources that a run of these values needs."""
     return needed_sources(values["bpe"]["source"], values["pretrain"]["source"])

@@ -1,5 +1,5 @@
-"""Recipes that follow from params.yaml: how a task is trained, its seeds, their pre-trainings, the
-layers transferred. DVC watches this file for every stage that it can change.
+"""Recipes that follow from params.yaml. DVC watches this file for every stage that it can
+change.
 """
 
 from pathlib import Path
@@ -32,26 +32,26 @@ def pretraining_params(params: Params, network: NetworkName) -> Params:
 
 
 def pretraining_seed(params: Params, seed: int | None = None) -> int:
-    """Return the pre-training of fine-tuning seed `seed`: the one of the same number, or the only
-    one. None: the first.
+    """Return the pre-training of a fine-tuning's seed: the same number, or the only one; None: the
+    first.
     """
     seeds = params.pretrain.seeds
     return seeds[0] if seed is None or len(seeds) == 1 else seed
 
 
 def pretraining_of(params: Params, network: NetworkName, seed: int | None = None) -> Path:
-    """Return the folder of the pre-training of fine-tuning seed `seed`; None: the first."""
+    """Return the folder of the pre-training of a fine-tuning's seed; None: the first."""
     return stage_folder("pretrain", network, f"seed-{pretraining_seed(params, seed)}")
 
 
 def pretraining_stage(params: Params, network: NetworkName) -> str:
-    """Return the name of the stage that makes the first pre-training of a network."""
+    """Return the stage of a network's first pre-training."""
     return f"pretrain@{network}-{pretraining_seed(params)}"
 
 
 def finetune_recipe(params: Params, task: str, ablation: str | None = None) -> Finetune:
-    """Return the recipe of a fine-tuning: section `finetune`, changed by the task's row, changed by
-    the ablation.
+    """Return section `finetune`, changed by the task's row, then by the ablation. Raises
+    UserError.
     """
     values = params.finetune.model_dump() | params.tasks[task].finetune
     path = f"tasks.{task}.finetune"

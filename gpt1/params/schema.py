@@ -1,6 +1,4 @@
-"""params.yaml as frozen, strict models: a mistyped, missing or unknown key stops a run before it
-starts.
-"""
+"""params.yaml as frozen, strict models: a wrong key stops a run before it starts."""
 
 import math
 from collections.abc import Collection
@@ -18,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, perhaps
 from gpt1.params.strict import validated
 from gpt1.params.yaml import read_yaml
 
@@ -33,8 +31,6 @@ Seeds = Annotated[tuple[NonNegativeInt, ...], Field(min_length=1)]
 
 
 class Section(BaseModel):
-    """A part of params.yaml."""
-
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -55,8 +51,6 @@ class Bpe(Section):
 
 
 class Baselines(Section):
-    """Systems that know no word order; each is tuned on dev."""
-
     systems: tuple[Literal["majority", "tfidf"], ...]
     words: PositiveInt
     penalties: tuple[PositiveFloat, ...] = Field(min_length=1)
@@ -87,23 +81,19 @@ class Model(Section):
 
 
 class Transformer(Section):
-    """The learning rate of the Transformer's pre-training; null: that of section `pretrain`."""
+    """Of the Transformer's pre-training; null: that of section `pretrain`."""
 
     learning_rate: PositiveFloat | None
 
 
 class LstmParams(Section):
-    """The paper's baseline (section 5), of its proportion (`lstm`) or of equal size
-    (`lstm_equal`).
-    """
+    """The paper's baseline (section 5), or one of equal size."""
 
     units: PositiveInt
     learning_rate: PositiveFloat | None
 
 
 class Optimization(Section):
-    """What pre-training and fine-tuning share: the authors' Adam, its schedule, precision."""
-
     batch_size: PositiveInt
     learning_rate: PositiveFloat
     schedule: Schedule
@@ -163,16 +153,12 @@ class Finetune(Optimization):
 
 
 class Networks(Section):
-    """The networks of a run."""
-
     pretrain: tuple[NetworkName, ...] = Field(min_length=1)
     zero_shot: tuple[Literal["transformer", "lstm"], ...]  # no other keeps snapshots
 
 
 class Ablation(Section):
-    """An ablation (paper, Table 5): its pre-trained network, what differs in fine-tuning, its tasks
-    with their groups.
-    """
+    """An ablation (paper, Table 5); tasks: with their groups."""
 
     network: NetworkName
     finetune: dict[str, Any]
@@ -180,25 +166,21 @@ class Ablation(Section):
 
 
 class Transfer(Section):
-    """Layer transfer on one task (paper, Figure 2 left): numbers of layers, null for 0 to
-    model.layers.
-    """
+    """Layer transfer on one task (paper, Figure 2 left); layers: null for 0 to model.layers."""
 
     group: Group
     layers: tuple[int, ...] | None
 
 
 class ZeroShotParams(Section):
-    """A zero-shot set (paper, Figure 2 right): how many rows to choose a threshold on, and to
-    score.
-    """
+    """A zero-shot set (paper, Figure 2 right); train_rows: to choose a threshold on."""
 
     train_rows: PositiveInt | None
     rows: PositiveInt | None
 
 
 class Generate(Section):
-    """Texts that the pre-trained Transformer continues: prompts, and openings of held-out books."""
+    """Texts that the Transformer continues: prompts, and openings of held-out books."""
 
     prompts: tuple[str, ...]
     heldout_prompts: NonNegativeInt
@@ -214,22 +196,20 @@ class Generate(Section):
 
 
 class TownParams(Section):
-    """The made-up town: its seed, how many books, and pages of each."""
-
     seed: NonNegativeInt
     books: PositiveInt
     pages: PositiveInt
 
 
 class SourceParams(Section):
-    """Where a source lies: `data/<folder>/<its name>`; folder none: it is left out."""
+    """A source in `data/<folder>/<its name>`; folder none: it is left out."""
 
     group: Literal["corpus", "bpe", "weights", "tasks"]
     folder: str
 
 
 class TaskParams(Section):
-    """A task's row: how many rows of it, and what differs in its fine-tuning."""
+    """A task's row; finetune: what differs from that section."""
 
     group: Group
     train_rows: PositiveInt | None
@@ -238,8 +218,6 @@ class TaskParams(Section):
 
 
 class Params(Section):
-    """The whole of params.yaml."""
-
     profile: str
     acquire: Acquire
     clean: Clean
@@ -297,7 +275,7 @@ def _expect(path: str, found: Any, expected: Collection[Any]) -> None:
 
 
 def needed_sources(bpe: str, pretrain: str) -> list[str]:
-    """Return the sources that a run with these bpe.source and pretrain.source needs."""
+    """Return the sources that a run needs."""
     imported = "official" in (bpe, pretrain)
     wanted = {
         "books": pretrain == "train",
@@ -309,11 +287,6 @@ def needed_sources(bpe: str, pretrain: str) -> list[str]:
 
 def validate(values: Any) -> Params:
     """Check plain values as params.yaml holds them. Raises UserError."""
-    if isinstance(values, dict) and "variants" in values:
-        raise UserError(
-            f"{PARAMS}: written by an earlier version, in which ablations were called variants and"
-            " the town world: compose it anew with gpt1 profile"
-        )
     params = validated(Params, values, "", str(PARAMS))
     rows = {f"tasks.{name}.finetune": row.finetune for name, row in params.tasks.items()}
     rows |= {f"ablations.{name}.finetune": row.finetune for name, row in params.ablations.items()}
@@ -333,6 +306,15 @@ def read_params(path: Path = PARAMS) -> Params:
     return validate(read_yaml(path))
 
 
+def refuse_unknown(name: str, rows: Collection[str], section: str) -> None:
+    """Raise UserError where params.yaml has no such row."""
+    if name not in rows:
+        raise UserError(
+            f"expected one of the rows {section} of {PARAMS}: {', '.join(rows) or 'none'}; found"
+            f" {name}{perhaps(name, rows)}"
+        )
+
+
 def ablations_with_stage() -> set[str]:
     """Return the ablations that have a stage in dvc.yaml."""
     stages = read_yaml(Path("dvc.yaml"))["stages"]
@@ -340,8 +322,8 @@ def ablations_with_stage() -> set[str]:
 
 
 def refuse_without_stage(params: Params) -> None:
-    """Raise UserError for an ablation without a stage in dvc.yaml, which would never run, and for a
-    stage without its ablation, with which DVC reads no stage.
+    """Raise UserError for an ablation without a stage in dvc.yaml, which would never run, and the
+    reverse, which DVC cannot read.
     """
     for name in sorted(ablations_with_stage() ^ {*params.ablations}):
         raise UserError(

@@ -1,4 +1,4 @@
-"""Plain values as strict pydantic models, and their errors in one line."""
+"""Plain values as strict models, and errors in one line."""
 
 import json
 import re
@@ -12,8 +12,8 @@ ModelType = TypeVar("ModelType", bound=BaseModel)
 
 
 def explained(error: ValidationError, model: type[BaseModel], path: str) -> str:
-    """Describe one problem in one line: dotted name, found, expected, perhaps the key that was
-    meant. An unknown key comes first, for it is the cause of a missing one.
+    """Describe one problem in one line; an unknown key first, for it is the cause of a missing
+    one.
     """
     problem = min(error.errors(), key=lambda key: key["type"] != "extra_forbidden")
     inner = ".".join(
@@ -37,9 +37,7 @@ def explained(error: ValidationError, model: type[BaseModel], path: str) -> str:
 
 
 def validated(model: type[ModelType], values: Any, path: str, file: str) -> ModelType:
-    """Make a model of plain YAML values. Raises UserError, one line with the dotted name under
-    `path`.
-    """
+    """Make a model of plain values. Raises UserError with the dotted name under `path`."""
     try:  # as JSON, of which strict models take a list for a tuple
         return model.model_validate_json(json.dumps(values, default=str))
     except ValidationError as error:

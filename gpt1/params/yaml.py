@@ -1,6 +1,4 @@
-"""All YAML goes through here: read as YAML 1.2, so that 1e-3 is a number, and written as DVC writes
-it.
-"""
+"""All YAML goes through here: YAML 1.2, so that 1e-3 is a number, and written as DVC writes it."""
 
 import json
 from pathlib import Path
@@ -17,7 +15,7 @@ HEAD = "Edit it, or compose it anew. What each value means and comes from: conf/
 
 
 def read_yaml(path: Path) -> Any:
-    """Read plain values from a YAML 1.2 file. Raises UserError where it cannot be read."""
+    """Read plain values from a file. Raises UserError."""
     try:
         text = path.read_text(encoding="utf-8").removeprefix("\ufeff")
     except FileNotFoundError:
@@ -28,9 +26,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def parse_yaml(text: str, where: str = "the text") -> Any:
-    """Parse YAML 1.2 text; errors name it by `where`. Raises UserError where it is no YAML, or has
-    so many aliases that its values may exceed memory.
-    """
+    """Parse YAML 1.2. Raises UserError for other text, or too many aliases."""
     reader = YAML(typ="safe", pure=True)
     try:
         if "*" in text:
@@ -43,7 +39,7 @@ def parse_yaml(text: str, where: str = "the text") -> Any:
 
 
 def write_yaml(path: Path, values: dict[str, Any], composed_by: str) -> None:
-    """Write plain values as DVC would, below a line that says who composed them."""
+    """Write plain values below a line that says who composed them."""
     with writing(path) as file:
         file.write(f"# Composed by: {composed_by}\n# {HEAD}\n")
         YAML().dump(values, file)

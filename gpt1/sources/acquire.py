@@ -1,4 +1,4 @@
-"""The official files of one source: found in a folder or an archive, copied, described."""
+"""The official files of a source: found, copied, described."""
 
 import json
 import shutil
@@ -17,9 +17,7 @@ BINARY = (".parquet", ".gz", ".zst")  # their bytes have no lines
 
 
 def unreadable(path: Path, error: OSError) -> UserError:
-    """Return the error for a file that cannot be read. Raises `error` itself where the disk is
-    full.
-    """
+    """Return the error for an unreadable file. Raises `error` itself where the disk is full."""
     if error.errno in DISK_FULL:
         raise error
     return UserError(
@@ -29,7 +27,7 @@ def unreadable(path: Path, error: OSError) -> UserError:
 
 def locate(source: Source, raw: Path, spare: Path, max_bytes: int) -> dict[str, Path]:
     """Find the official files under `raw`, or in its archives, unpacked into `spare`. Raises
-    UserError where they are not complete.
+    UserError where they are incomplete.
     """
     try:
         entries = sorted(raw.iterdir())
@@ -83,8 +81,8 @@ def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, obje
 
 
 def combine_files(origin: Path, target: Path) -> None:
-    """Write each JSON file of a folder as one line, with its name as "file". One that is no JSON
-    object becomes {"file", "unreadable": why}.
+    """Write each JSON file of a folder as one line, with its name as "file"; of one that is no JSON
+    object {"file", "unreadable": why}.
     """
     with target.open("w", encoding="utf-8", newline="\n") as writer:
         for path in small_files(origin):
@@ -100,9 +98,7 @@ def combine_files(origin: Path, target: Path) -> None:
 
 @contextmanager
 def named_as_brought(origins: Mapping[Path, Path]) -> Iterator[None]:
-    """Name, in a UserError of the block, the files that a person brought, not what was made of
-    them.
-    """
+    """Name, in a UserError of the block, the files that a person brought."""
     try:
         yield
     except UserError as error:

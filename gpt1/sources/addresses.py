@@ -1,6 +1,4 @@
-"""Where official files can be downloaded: the Hugging Face Hub, or original addresses with
-published checksums.
-"""
+"""Where official files can be downloaded, with commits or published checksums."""
 
 import math
 from collections.abc import Mapping
@@ -9,9 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HubFiles:
-    """Files of a data set on the Hub: repository, commit, patterns of paths; a corpus has a
-    title.
-    """
+    """Files of a data set on the Hub; patterns: of paths; title: of a corpus."""
 
     repository: str
     revision: str
@@ -32,7 +28,7 @@ TERMS = {
         " exploited; its passages belong to others (https://www.cs.cmu.edu/~glai1/data/race)"
     )
 }
-# The names that git gives the authors' released files; gpt1/exchange/authors.py knows them too.
+# The names that git gives the authors' released files; gpt1/exchange/incoming.py knows them too.
 RELEASED: dict[str, str] = {
     "params_0.npy": "84d83ac1f1cc878f56f33b167482c184491875d2",
     "params_1.npy": "0f19f4d4cda3d8f908e3faffd2cb2a8b9a4039da",
@@ -52,7 +48,7 @@ GLUE = "nyu-mll/glue", "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
 
 
 def book_files(name: str, revision: str, tokens: float) -> HubFiles:
-    """Choose as many files of a set of books as hold `tokens` tokens, at least one."""
+    """Choose as many files of a set of books as hold `tokens` tokens."""
     repository, title, files, whole = BOOK_SETS[name]
     count = math.ceil(min(max(tokens, 1) / whole, 1) * files)
     if count == files:
@@ -75,7 +71,7 @@ DOWNLOADS: dict[str, Origin] = {
     "mnli": HubFiles(*GLUE, ("mnli/*", "ax/*")),
     **{
         name: HubFiles(*GLUE, (f"{name}/*",))
-        for name in ("qnli", "rte", "wnli", "mrpc", "qqp", "sst2", "cola")
+        for name in ("qnli", "rte", "mrpc", "qqp", "sst2", "cola")
     },
     "race": HubFiles(
         "ehovy/race", "2fec9fd81f1dc971569a9b729c43f2f0e6436637", ("middle/*", "high/*")

@@ -1,6 +1,4 @@
-"""Archives unpacked safely: plain files and folders, within one folder, up to a size and a
-number.
-"""
+"""Archives unpacked safely."""
 
 import gzip
 import shutil
@@ -70,7 +68,7 @@ def _refused(archive: Path, what: str) -> UserError:
 
 
 def _files(archive: Path) -> Iterator[tuple[str, AbstractContextManager[IO[bytes]]]]:
-    """Yield name and content of every file. Raises UserError for what is no file or folder."""
+    """Yield name and content of every file. Raises UserError for links and devices."""
     if archive.name.lower().endswith(".zip"):
         with zipfile.ZipFile(archive) as zip_:
             for info in zip_.infolist():

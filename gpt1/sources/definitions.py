@@ -1,4 +1,4 @@
-"""What can be brought: of each source its folder names, official files, origin and licence."""
+"""What can be brought: each source's folder names, files, origin and licence."""
 
 import re
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from gpt1.base.files import RAW
 
 @dataclass(frozen=True)
 class SourceLayout:
-    """One way in which a source is distributed: names of files in one folder; `exported`: names of
-    splits of a Hugging Face export.
+    """One way in which a source is distributed: files of one folder; `exported`: splits of a
+    Hugging Face export.
     """
 
     required: tuple[str, ...]
@@ -22,7 +22,7 @@ class SourceLayout:
 
 @dataclass(frozen=True)
 class Source:
-    """One source of official files, in the first layout whose required files are there.
+    """One source of official files.
 
     folders: names under which people have it. every: patterns of files that are all taken, without
     a layout. combined: {file that `acquire` writes: folder of small JSON files}. also: {file: its
@@ -46,12 +46,12 @@ class Source:
         return self.how_to_get or brings
 
     def official(self, name: str) -> str:
-        """Return the name by which people know a file that `acquire` writes."""
+        """Return the name by which people know a file."""
         return f"{self.combined[name]}/*.txt" if name in self.combined else name
 
     @property
     def expected(self) -> str:
-        """The required files in words: `a, b or c, d`."""
+        """The required files in words."""
         names = dict.fromkeys(
             "a Hugging Face export (.parquet or .jsonl)"
             if layout.exported
@@ -65,7 +65,7 @@ MADE_UP = "made up by gpt1.town"
 
 
 def is_made_up(folder: str) -> bool:
-    """Return whether a folder of params.yaml's `sources` is that of the made-up town."""
+    """Return whether a folder of `sources` is the made-up town's."""
     return folder == "town"
 
 
@@ -125,32 +125,11 @@ OFFICIAL = Source(
     ),
 )
 
-DPRD = Source(
-    name="dprd",
-    folders=("dprd", "DPRD"),
-    layouts=(SourceLayout(("test.c.txt",), ("train.c.txt",)),),
-    origin="https://www.hlt.utdallas.edu/~vince/data/emnlp12",
-    licence="unknown",
-)
-
-WNLI = Source(  # no task of the paper's tables: what a leaderboard file may need
-    name="wnli",
-    folders=("WNLI", "wnli"),
-    layouts=(
-        SourceLayout(("train.tsv", "dev.tsv"), ("test.tsv",)),
-        SourceLayout(("train", "validation"), ("test",), exported=True),
-    ),
-    origin="GLUE (https://gluebenchmark.com)",
-    licence="unknown",
-)
-
-SOURCES: dict[str, Source] = {
-    source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL, DPRD, WNLI)
-}
+SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL)}
 
 
 def folder_of_books() -> str:
-    """Return the name of the folder that data/raw/books is, or links to."""
+    """Return the name of the folder of data/raw/books, or of what it links to."""
     return (RAW / "books").resolve().name
 
 

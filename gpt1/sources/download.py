@@ -1,6 +1,4 @@
-"""Official files brought to data/raw: links into the Hub's cache, or files from their original
-addresses; all are checked.
-"""
+"""Official files brought to data/raw, and checked."""
 
 import hashlib
 import sys
@@ -31,7 +29,7 @@ def by_hand(source: str, origin: Origin) -> str:
 
 
 def attempt(work: Callable[..., str], source: str, origin: Origin, *more: str) -> bool:
-    """Do some work for a source and print its line, or an error with what to do. Returns whether it
+    """Do some work for a source; print its line, or an error and what to do. Returns whether it
     succeeded.
     """
     try:
@@ -67,7 +65,7 @@ def ask(source: str, origin: Origin, licence: str) -> str:
 
 
 def ask_all(origins: Mapping[str, Origin], licences: Iterable[str]) -> list[bool]:
-    """Ask all hosts side by side which of them have the files."""
+    """Ask all hosts side by side; return which have the files."""
     with ThreadPoolExecutor() as pool:
         return [*pool.map(partial(attempt, ask), origins, origins.values(), licences)]
 
@@ -89,7 +87,7 @@ def bring(source: str, origin: Origin) -> str:
 
 def link_files(origin: HubFiles, folder: Path) -> str:
     """Link the files of the Hub's cache into a folder; return the commit. Raises OSError for a
-    damaged one, which is removed.
+    damaged one.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -131,7 +129,7 @@ def stream(address: str, expected: str, path: Path) -> None:
 
 
 def checksum(path: Path, digits: int) -> str:
-    """Return the sha256, md5 or, of 40 digits, git's name of a file's bytes."""
+    """Return a file's sha256, md5 or, of 40 digits, git's name."""
     kind, data = {64: "sha256", 40: "sha1"}.get(digits, "md5"), path.read_bytes()
     if digits == 40:
         data = b"blob %d\0" % len(data) + data

@@ -1,7 +1,5 @@
-"""Hugging Face exports on disk: the files of each split, and the names that `acquire` gives them.
-
-Clones have mnli/train-00000-of-00001.parquet, also under data/, the Hub's conversion
-train/0000.parquet, others train.jsonl.
+"""Hugging Face exports on disk: of clones (mnli/train-00000-of-00001.parquet, also under data/), of
+the Hub's conversion (train/0000.parquet), and others (train.jsonl).
 """
 
 import re
@@ -20,8 +18,8 @@ _PART = re.compile(
 
 
 def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
-    """Return {name that `acquire` gives a file: its place under `base`}, or None where a required
-    split is missing. Raises UserError where parts are.
+    """Return {name that `acquire` gives a file: its place}, or None where a split is missing.
+    Raises UserError for missing parts.
     """
     for suffix in SUFFIXES:
         parts = {name: _parts(base, PurePosixPath(name), suffix) for name in layout.required}
@@ -36,9 +34,7 @@ def find_export(layout: SourceLayout, base: Path) -> dict[str, Path] | None:
 
 
 def kept_files(folder: Path, name: str) -> list[str]:
-    """Return the files of one split, as `acquire` keeps them, in order; none where it is not
-    there.
-    """
+    """Return the files of a split, in order, as `acquire` keeps them."""
     split = folder / name
     for suffix in SUFFIXES:
         if parts := [*_matching(split.parent, split.name, suffix)]:
@@ -48,7 +44,7 @@ def kept_files(folder: Path, name: str) -> list[str]:
 
 
 def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
-    """Return the files of one split in order: in the folder itself, or in one of the split's
+    """Return the files of a split, in order: in the folder itself, or in one of the split's
     name.
     """
     folder = base / name.parent
@@ -64,7 +60,7 @@ def _parts(base: Path, name: PurePosixPath, suffix: str) -> list[Path]:
 
 
 def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.Match[str], Path]]:
-    """Yield the parts with a suffix in a folder: those of a stem, or (None) all."""
+    """Yield the parts in a folder: those of a stem, or (None) all."""
     pattern = f"{stem}-*.{suffix}" if stem else f"*.{suffix}"
     for path in sorted(folder.glob(pattern)):
         match = _PART.fullmatch(path.name)
@@ -78,9 +74,7 @@ def _matching(folder: Path, stem: str | None, suffix: str) -> Iterator[tuple[re.
 
 
 def _complete(folder: Path, split: str, parts: list[tuple[re.Match[str], Path]]) -> list[Path]:
-    """Raise UserError where the parts are not those that their numbers promise; return their
-    paths.
-    """
+    """Return the parts' paths. Raises UserError where their numbers are not whole."""
     numbered = [
         (int(match["number"]), int(match["parts"])) for match, _ in parts if match["number"]
     ]

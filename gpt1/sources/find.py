@@ -1,4 +1,4 @@
-"""Which sources a folder holds, and where the official files of one lie."""
+"""Which sources a folder holds, and where their official files lie."""
 
 import sys
 from collections import Counter
@@ -15,9 +15,7 @@ DEPTH = 3
 
 
 def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | None]:
-    """Return for each source the first folder of a known name under `folder` that is not empty, or
-    None.
-    """
+    """Return for each source the first folder of a known name with something in it, or None."""
     places: dict[str, Path | None] = {}
     for source in sources:
         names = (f"{above}{name}" for above in ("", "*/", "*/*/") for name in source.folders)
@@ -29,8 +27,8 @@ def find_sources(folder: Path, sources: Iterable[Source]) -> dict[str, Path | No
 
 
 def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
-    """Return {name that `acquire` gives a file: its place under `folder`}, or None where no layout
-    is complete. A combined file's place is its folder of small files. Raises UserError.
+    """Return {name that `acquire` gives a file: its place}, or None where no layout is complete.
+    Raises UserError.
     """
     if source.every:
         return _every(folder, source.every) or None
@@ -48,7 +46,7 @@ def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
 
 
 def place_of(source: Source, name: str, base: Path) -> Path | None:
-    """Return where a file, or the folder that it is combined of, lies, under any of its names."""
+    """Return where a file, or the folder that it is combined of, lies."""
     if name in source.combined:
         return place if any(small_files(place := base / source.combined[name])) else None
     others = (base / other for other in (name, *source.also.get(name, ())))
@@ -56,12 +54,11 @@ def place_of(source: Source, name: str, base: Path) -> Path | None:
 
 
 def small_files(folder: Path) -> list[Path]:
-    """Return the sorted files of a folder that are combined into one."""
+    """Return the files of a folder that are combined into one."""
     return sorted(path for path in folder.glob("*.[tT][xX][tT]") if not is_hidden(path.name))
 
 
 def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, Path] | None:
-    """Return where a layout's files lie in one folder; None where a required one is missing."""
     files = {
         name: place
         for name in (*layout.required, *layout.optional)
@@ -71,7 +68,7 @@ def _find_layout(source: Source, layout: SourceLayout, base: Path) -> dict[str, 
 
 
 def _entries(folder: Path) -> list[Path]:
-    """Return the sorted entries of a folder but hidden ones. Raises UserError."""
+    """Return a folder's entries, without hidden ones. Raises UserError."""
     try:
         return sorted(path for path in folder.iterdir() if not is_hidden(path.name))
     except OSError as error:
@@ -89,8 +86,8 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _every(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
-    """Return all files of some patterns by their names relative to `folder`; say on stderr what
-    else is there. Raises UserError.
+    """Return all files of some patterns by relative name; say on stderr what else is there. Raises
+    UserError.
     """
     places, left = dict[str, Path](), Counter[str]()
     for path in sorted(folder.rglob("*")):

@@ -1,6 +1,4 @@
-"""`python -m gpt1.stages VERB [ITEM ...]` runs one stage, imported in `main`, so that Ctrl-C is one
-line from the start.
-"""
+"""`python -m gpt1.stages VERB [ITEM ...]` runs one stage."""
 
 import os
 import sys
@@ -35,7 +33,7 @@ FUNCTIONS = {
 
 
 def main() -> None:
-    """Run the stage that the command line names. Raises UserError for any other command line."""
+    """Run the stage of the command line. Raises UserError for another command line."""
     if "DVC_STAGE" in os.environ:  # or else a stage outlives a DVC that is killed
         end_with_parent()
         orphan = os.getpgid(os.getppid()) != os.getpgrp()  # DVC was killed before that line

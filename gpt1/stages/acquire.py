@@ -1,5 +1,5 @@
-"""`acquire`: copy the official files of one source from `data/raw/<source>` to data/acquire, with a
-manifest. A task's files are read once, to find early what `encode` cannot read.
+"""`acquire SOURCE`: copy a source's official files to data/acquire, with a manifest. A task's files
+are read once, to find early what `encode` cannot.
 """
 
 import shutil
@@ -7,26 +7,20 @@ import sys
 
 from tqdm import tqdm
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, read_json, stage_folder, write_json, writing_folder
-from gpt1.params.schema import read_params
+from gpt1.params.schema import read_params, refuse_unknown
 from gpt1.sources.acquire import copy, locate, named_as_brought
 from gpt1.sources.definitions import MADE_UP, is_made_up
 from gpt1.sources.download import ABOUT
-from gpt1.tasks.definitions import TASKS, all_sources
-from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.definitions import READ, all_sources
 from gpt1.tasks.readers import check_task
-
-READ = TASKS | {DPRD.name: DPRD}  # by later stages, row by row
 
 
 def main(name: str) -> None:
     """Find, copy, read, describe: one source."""
     params = read_params()
-    if name not in (sources := all_sources()):
-        raise UserError(f"expected one source of {', '.join(sources)}; found {name}")
-    if name not in params.sources:
-        raise UserError(f"params.yaml has no row sources.{name}; compose it anew with gpt1 profile")
+    sources = all_sources()
+    refuse_unknown(name, [source for source in params.sources if source in sources], "sources")
     source, row = sources[name], params.sources[name]
     raw = DATA / row.folder / name
     with writing_folder(stage_folder("acquire", row.group, name)) as folder:

@@ -1,10 +1,6 @@
-"""`baselines`: systems that the networks must beat, on every task. Writes
-`data/baselines/<task>/<system>/seed-0/logits.npz`, as a fine-tuning does, and scores.json per task.
-"""
+"""`baselines`: TF-IDF and a constant answer on every task, with logits.npz as a fine-tuning's."""
 
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -12,17 +8,8 @@ from tqdm import tqdm
 
 from gpt1.base.files import read_json, stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.params.schema import Params, read_params
-from gpt1.tasks.baselines import (
-    DecodedRows,
-    SettingsGrid,
-    candidates,
-    chosen,
-    read_rows,
-    scores,
-)
-
-Splits = Mapping[str, DecodedRows]
+from gpt1.params.schema import read_params
+from gpt1.tasks.baselines import candidates, chosen, read_rows, scores
 
 
 def main() -> None:
@@ -32,27 +19,21 @@ def main() -> None:
     params = read_params()
     vocabulary = Vocabulary.load(stage_folder("bpe"))
     section = params.baselines
-    grid = SettingsGrid(section.penalties, section.words)
     with threadpool_limits(1), writing_folder(stage_folder("baselines")) as folder:
         for name in tqdm(params.tasks, desc="baselines", unit="task", disable=None):
-            about, splits = read_labelled(params, name, vocabulary)
-            (folder / name).mkdir()
-            tuned = {}
+            encoded, tuned = stage_folder("encode", params.tasks[name].group, name), {}
+            about = read_json(encoded / "task.json")
+            splits = {
+                split: read_rows(encoded, split, about, vocabulary)
+                for split, counts in about["splits"].items()
+                if counts["labelled"]
+            }
             for system in section.systems:
-                taken, logits = chosen(about, list(candidates(system, about, splits, grid)), splits)
+                tried = list(candidates(system, about, splits, section))
+                taken, logits = chosen(about, tried, splits)
                 out = folder / name / system / "seed-0"
                 out.mkdir(parents=True)
                 np.savez(out / "logits.npz", allow_pickle=False, **logits)
                 tuned[system] = {"settings": taken.settings, **scores(about, logits, splits)}
             write_json(folder / name / "scores.json", {"metric": about["metric"], "systems": tuned})
     print(f"{len(section.systems)} systems on {len(params.tasks)} tasks", file=sys.stderr)
-
-
-def read_labelled(
-    params: Params, name: str, vocabulary: Vocabulary
-) -> tuple[dict[str, Any], Splits]:
-    """Return task.json of an encoded task, and its labelled splits."""
-    encoded = stage_folder("encode", params.tasks[name].group, name)
-    about = read_json(encoded / "task.json")
-    labelled = [split for split, counts in about["splits"].items() if counts["labelled"]]
-    return about, {split: read_rows(encoded, split, about, vocabulary) for split in labelled}

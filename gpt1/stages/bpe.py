@@ -1,6 +1,4 @@
-"""Stage bpe: byte pairs learned from the training books, or the authors' own, in one layout of ids
-(paper, section 4.1).
-"""
+"""`bpe`: byte pairs learned from the training books, or the authors' own (paper, section 4.1)."""
 
 from gpt1.base.files import stage_folder, writing_folder
 from gpt1.corpus.books import cleaned_books
@@ -20,16 +18,10 @@ def main() -> None:
         if params.bpe.source == "learn":
             vocabulary, facts = learn_from_books(cleaned_books(clean), params, task_folder)
         elif params.bpe.source == "official":
-            source = stage_folder("acquire", "weights", "official")
-            vocabulary = read_vocabulary(
-                source / "vocab.json",
-                source / "merges.txt",
-                "import them again: gpt1 import FOLDER",
-            )
+            official = stage_folder("acquire", "weights", "official")
+            vocabulary = read_vocabulary(official, "import them again: gpt1 import FOLDER")
             facts = {"source": "official"}
         else:
-            vocabulary = import_authors(
-                stage_folder("acquire", "bpe", "openai_bpe"), params.bpe.merges
-            )
-            facts = {"source": "authors"}
+            authors = stage_folder("acquire", "bpe", "openai_bpe")
+            vocabulary, facts = import_authors(authors, params.bpe.merges), {"source": "authors"}
         vocabulary.save(folder, facts)

@@ -1,10 +1,8 @@
-"""The first stage: every key of params.yaml must be known and well typed, and all sources must be
-there.
-"""
+"""`check`, the first stage: params.yaml must be right, and all sources must be there."""
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import RAW, stage_folder, writing
-from gpt1.corpus.documents import refuse_short
+from gpt1.corpus.files import refuse_short
 from gpt1.params.schema import read_params, refuse_without_stage
 from gpt1.sources.definitions import refuse_wrong_name
 

@@ -1,6 +1,4 @@
-"""Stage clean: turn a raw corpus into words joined by blanks, one file per book or file of
-documents (paper, section 4.1).
-"""
+"""`clean`: a raw corpus as words joined by blanks (paper, section 4.1)."""
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder

@@ -1,31 +1,28 @@
-"""`encode`: one task's official files as token ids, shaped as in Figure 1 of the paper:
-`<split>.npz`, task.json, and clusters.npz, which says which rows belong together.
+"""`encode TASK`: official files as token ids, shaped as in Figure 1 of the paper; clusters.npz says
+which rows belong together.
 """
 
 import sys
 
 import numpy as np
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_texts
-from gpt1.params.schema import read_params
+from gpt1.params.schema import read_params, refuse_unknown
 from gpt1.sources.definitions import is_made_up
 from gpt1.tasks.arrays import about_split, described, example_arrays, texts_of
 from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.readers import read_task
 from gpt1.tasks.rows import CLUSTERS, cluster_ids
 from gpt1.tasks.shapes import Symbols
-from gpt1.town.meaning import quality_words
+from gpt1.town.qualities import quality_words
 
 
 def main(name: str) -> None:
-    """Read the official files, encode their texts, shape them, write one npz a split."""
+    """Encode the official files, one npz a split."""
     params = read_params()
-    if name not in params.tasks or name not in TASKS:
-        names = [task for task in params.tasks if task in TASKS]
-        raise UserError(f"expected one task of params.yaml ({', '.join(names)}); found {name}")
+    refuse_unknown(name, [task for task in params.tasks if task in TASKS], "tasks")
     task, row = TASKS[name], params.tasks[name]
     official = stage_folder("acquire", "tasks", name)
     splits, release = read_task(task, official, row, params.encode.max_unreadable_fraction)

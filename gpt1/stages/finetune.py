@@ -2,11 +2,8 @@
 ABLATION TASK` (Table 5) and `transfer TASK` (Figure 2, left) use another recipe or network.
 """
 
-from collections.abc import Collection
-
-from gpt1.base.errors import UserError
 from gpt1.params.recipes import finetune_recipe, pretraining_of, transferred_layers
-from gpt1.params.schema import PARAMS, Finetune, NetworkName, Params, read_params
+from gpt1.params.schema import Finetune, NetworkName, Params, read_params, refuse_unknown
 from gpt1.tracking.live import tracked
 from gpt1.train.finetuning_data import FinetuningJob, finetune_job
 
@@ -30,9 +27,7 @@ def ablation(name: str, task: str) -> None:
 
 
 def transfer(task: str) -> None:
-    """Fine-tune a task with more and more layers transferred, but not all, as `main` does (Figure
-    2, left).
-    """
+    """Fine-tune a task with more and more layers transferred, but not all, as `main` does."""
     params = read_params()
     refuse_unknown(task, params.transfer, "transfer")
     recipe = finetune_recipe(params, task)
@@ -55,12 +50,3 @@ def run(
     seeds = {seed for recipe in recipes.values() for seed in recipe.seeds}
     starts = {seed: pretraining_of(params, network, seed) for seed in seeds}
     finetune_job(params, FinetuningJob(command, network, recipes, starts, root), tracked)
-
-
-def refuse_unknown(name: str, rows: Collection[str], section: str) -> None:
-    """Raise UserError where params.yaml has no such row."""
-    if name not in rows:
-        raise UserError(
-            f"expected one of the rows {section} of {PARAMS}: {', '.join(rows) or 'none'}; found"
-            f" {name}"
-        )

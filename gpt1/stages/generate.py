@@ -1,6 +1,4 @@
-"""`generate SEED`: the Transformer of a pre-training seed continues prompts and openings of
-held-out books: samples.json.
-"""
+"""`generate SEED`: a pre-trained Transformer continues prompts and openings of held-out books."""
 
 import sys
 
@@ -12,7 +10,7 @@ from gpt1.train import launch
 
 
 def main(seed: str) -> None:
-    """Load weights and vocabulary, continue every prompt in every way, score, write."""
+    """Continue every prompt in every way, score, write samples.json."""
     params, machine = read_params(), launch.read_machine()
     launch.prepare(machine)
     weights = stage_folder("pretrain", "transformer", f"seed-{seed}", "weights.safetensors")

@@ -21,9 +21,7 @@ from gpt1.train.pretraining import (
 
 
 def main(name: str, number: str) -> None:
-    """Train the network unless an earlier run has finished it, in several processes where the
-    machine says so, and write the outputs as a whole.
-    """
+    """Train the network unless it is finished, in several processes where the machine says so."""
     # read
     params, machine = read_params(), launch.read_machine()
     network, seed = network_and_seed(name, number)

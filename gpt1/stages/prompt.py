@@ -1,5 +1,5 @@
-"""`prompt SET`: one zero-shot set's official files as prompts (paper, section 5): `<split>.npz`,
-set.json, and clusters.npz, which says which examples belong together.
+"""`prompt SET`: a zero-shot set's official files as prompts (paper, section 5); clusters.npz says
+which examples belong together.
 """
 
 import sys
@@ -7,25 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_texts
-from gpt1.params.schema import read_params
+from gpt1.params.schema import read_params, refuse_unknown
 from gpt1.tasks.prompts import described, prompt_split, read_splits, set_texts
 from gpt1.tasks.rows import CLUSTERS
 from gpt1.tasks.zero_shot import SETS, Integers
 
 
 def main(name: str) -> None:
-    """Read the official files, encode their texts, make prompts of them, write one npz a split."""
+    """Make prompts of the official files, one npz a split."""
     params = read_params()
-    if name not in params.zero_shot or name not in SETS:
-        names = [set_name for set_name in params.zero_shot if set_name in SETS]
-        raise UserError(
-            f"expected one zero-shot set of params.yaml ({', '.join(names) or 'it has none'});"
-            f" found {name}"
-        )
+    refuse_unknown(
+        name, [set_name for set_name in params.zero_shot if set_name in SETS], "zero_shot"
+    )
     set_, context, official = SETS[name], params.model.context, stage_folder("acquire/tasks", name)
     scored, splits = read_splits(set_, params, official)
     vocabulary = Vocabulary.load(stage_folder("bpe"))

@@ -1,6 +1,4 @@
-"""`report NAME`: Tables 2 to 5, Figure 2, the curves and the claims, ours beside the paper's, from
-result files.
-"""
+"""`report NAME`: a table, figure, curves or the claims, ours beside the paper's."""
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, writing_folder

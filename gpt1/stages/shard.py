@@ -1,6 +1,4 @@
-"""Stage shard: cleaned books as token files, training and held-out books apart, with an index
-(paper, section 4.1).
-"""
+"""`shard`: cleaned books as token files, training and held-out books apart (paper, section 4.1)."""
 
 from gpt1.base.files import read_json, stage_folder, writing_folder
 from gpt1.corpus.books import HoldOut, cleaned_books

@@ -1,6 +1,4 @@
-"""`town`: write a made-up town as books and official task files, `data/town/<source>`; an empty
-folder where all data are real.
-"""
+"""`town`: a made-up town's books and official task files; none where all data are real."""
 
 from gpt1.base.files import stage_folder, writing_folder
 from gpt1.params.schema import read_params

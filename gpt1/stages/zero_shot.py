@@ -1,5 +1,5 @@
 """`zero_shot NETWORK SEED`: every snapshot of a pre-training answers the zero-shot sets (paper,
-section 5, Figure 2 right): scores.json, answers.npz.
+section 5, Figure 2 right).
 """
 
 import sys
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpt1.base.errors import UserError
-from gpt1.base.files import read_json, stage_folder, write_json, writing_folder
+from gpt1.base.files import read_json_file, stage_folder, write_json, writing_folder
 from gpt1.inference.zero_shot import answer_sets, read_set
 from gpt1.model.networks import describe, make_network
 from gpt1.params.recipes import network_and_seed
@@ -20,18 +19,12 @@ from gpt1.train.schedules import snapshot_updates
 
 
 def snapshots_of(name: NetworkName, seed: int, params: Params) -> dict[int, Path]:
-    """Return {update: file} of a pre-training's snapshots in order. Raises UserError where it is
-    not finished.
-    """
+    """Return {update: file} of a pre-training's snapshots, in order. Raises UserError."""
     folder = stage_folder("pretrain", name, f"seed-{seed}")
-    if not (folder / "summary.json").is_file():
-        raise UserError(
-            f"{folder / 'summary.json'} is not there; run dvc repro pretrain@{name}-{seed}"
-        )
-    last = read_json(folder / "summary.json")["updates"]
+    summary = read_json_file(folder / "summary.json", f"run dvc repro pretrain@{name}-{seed}")
+    updates = snapshot_updates(summary["updates"], params.pretrain.snapshots_per_decade)
     return {
-        update: folder / "snapshots" / f"{update:08d}.safetensors"
-        for update in sorted(snapshot_updates(last, params.pretrain.snapshots_per_decade))
+        update: folder / "snapshots" / f"{update:08d}.safetensors" for update in sorted(updates)
     }
 
 

@@ -1,4 +1,4 @@
-"""Examples as arrays of token ids, and what later stages need to know of a task."""
+"""Examples as arrays of token ids, and task.json."""
 
 import hashlib
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ def packed(sequences: Iterable[Iterable[int]], largest: int) -> dict[str, Any]:
 def example_arrays(
     task: Task, examples: list[Example], ids: dict[str, list[int]], symbols: Symbols, context: int
 ) -> tuple[dict[str, Any], int]:
-    """Return the arrays of a split's npz, and how many examples were cut to the context."""
+    """Return the arrays of a split's npz, and how many examples were cut."""
     truncated = 0
 
     def sequences() -> Iterable[list[int]]:
@@ -85,7 +85,7 @@ def about_split(
 def described(
     task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str
 ) -> dict[str, Any]:
-    """Return task.json: what later stages need to know of the task."""
+    """Return task.json."""
     return {
         "task": task.name,
         **{name: getattr(task, name) for name in DESCRIBED},

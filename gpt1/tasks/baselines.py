@@ -1,6 +1,4 @@
-"""Systems that a network is to beat, on the same rows: a constant answer, and TF-IDF, tuned on
-dev.
-"""
+"""Baselines on the same rows: a constant answer, and TF-IDF tuned on dev."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from gpt1.base.files import read_arrays
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
+from gpt1.params.schema import Baselines
 from gpt1.tasks.metrics import answers_of, score
 from gpt1.tasks.rows import CLUSTERS
 
@@ -28,10 +27,8 @@ Parts = Sequence[Sequence[str]]  # texts as words joined by blanks: those of eac
 
 
 class DecodedRows(NamedTuple):
-    """The rows of one split.
-
-    parts: texts of the one part, or of first and second (of choices: the contexts, and all choices
-    one after another); clusters: equal for rows that belong together.
+    """The rows of one split. parts: the texts; of a pair the first, then the second texts; of
+    choices the contexts, then all choices. clusters: equal for rows that belong together.
     """
 
     parts: tuple[list[str], ...]
@@ -40,23 +37,16 @@ class DecodedRows(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A setting, and its logits [n, outputs] of each split but train."""
+    """A setting, and its logits [n, outputs] by split."""
 
     settings: dict[str, float]
     logits: dict[str, Logits]
 
 
-class SettingsGrid(NamedTuple):
-    """The settings that are tried: penalties of weights, and TF-IDF's number of words."""
-
-    penalties: Sequence[float]
-    most: int
-
-
 def read_rows(
     folder: Path, split: str, about: dict[str, Any], vocabulary: Vocabulary
 ) -> DecodedRows:
-    """Read one split of a task that stage encode wrote into `folder`; about: its task.json."""
+    """Read a split that stage encode wrote; about: its task.json."""
     arrays = read_arrays(folder / f"{split}.npz", ("tokens", "offsets", "labels"))
     clusters = read_arrays(folder / CLUSTERS, (split,))[split]
     tokens, offsets, each = arrays["tokens"], arrays["offsets"].tolist(), about["sequences"]
@@ -74,12 +64,12 @@ def read_rows(
 
 
 def words_of(vocabulary: Vocabulary, ids: npt.NDArray[Any]) -> str:
-    """Return words joined by blanks, without line breaks; an unknown piece parts words."""
+    """Return words joined by blanks; an unknown piece separates words."""
     return " ".join(vocabulary.decode(ids.tolist()).replace(UNKNOWN, " ").split())
 
 
 def candidates(
-    system: str, about: Mapping[str, Any], splits: Mapping[str, DecodedRows], grid: SettingsGrid
+    system: str, about: Mapping[str, Any], splits: Mapping[str, DecodedRows], section: Baselines
 ) -> Iterator[Candidate]:
     """Yield every candidate of a system, the most penalised first. splits: train, and all to
     answer.
@@ -89,16 +79,16 @@ def candidates(
         answers = {name: constant(about, train, len(rows.labels)) for name, rows in others.items()}
         yield Candidate({}, answers)
         return
-    vectorizer = tfidf(train.parts, grid.most)
+    vectorizer = tfidf(train.parts, section.words)
     features = {name: tfidf_features(vectorizer, rows.parts) for name, rows in splits.items()}
-    for penalty in sorted(grid.penalties, reverse=True):
+    for penalty in sorted(section.penalties, reverse=True):
         model = fit(about, train, features[TRAIN], penalty)
         answers = {name: logits_of(about, model, features[name]) for name in others}
         yield Candidate({"penalty": penalty}, answers)
 
 
 def tfidf(parts: Parts, most: int) -> Any:
-    """Fit TF-IDF on texts, of their `most` most frequent words and pairs of neighbours."""
+    """Fit TF-IDF on the `most` most frequent words and pairs of neighbours."""
     vectorizer = TfidfVectorizer(
         lowercase=False,
         token_pattern=r"[^ ]+",
@@ -111,8 +101,8 @@ def tfidf(parts: Parts, most: int) -> Any:
 
 
 def tfidf_features(vectorizer: Any, parts: Parts) -> csr_matrix:
-    """Return weights [n, features] of one text; of a pair both, their product, absolute difference
-    and cosine.
+    """Return weights [n, features] of a text; of a pair also product, absolute difference and
+    cosine.
     """
     first, *more = (vectorizer.transform(texts) for texts in parts)
     if not more:
@@ -124,14 +114,12 @@ def tfidf_features(vectorizer: Any, parts: Parts) -> csr_matrix:
 
 
 def spread(rows: Any, others: Any) -> Any:
-    """Repeat rows [n] for every choice, where `others` are k times as many."""
+    """Repeat each of n rows k times, where `others` has k * n."""
     return rows[np.repeat(np.arange(rows.shape[0]), max(1, others.shape[0] // rows.shape[0]))]
 
 
 def constant(about: Mapping[str, Any], train: DecodedRows, rows: int) -> Logits:
-    """Return one answer to every row: train's commonest class or mean score, or class 1 where F1 is
-    the metric.
-    """
+    """Answer with train's commonest class or mean score, or with class 1 where F1 is the metric."""
     if about["target"] == "score":
         return scores_as_logits(np.full(rows, train.labels.mean()), about["outputs"])
     counts = np.bincount(train.labels.astype(np.int64), minlength=about["outputs"])
@@ -142,9 +130,7 @@ def constant(about: Mapping[str, Any], train: DecodedRows, rows: int) -> Logits:
 
 
 def fit(about: Mapping[str, Any], train: DecodedRows, features: Any, penalty: float) -> Any:
-    """Fit ridge regression of scores, or logistic regression of classes, or of choices right (1)
-    against wrong (0).
-    """
+    """Fit ridge regression of scores, or logistic regression of classes or right choices."""
     if about["target"] == "score":
         return Ridge(alpha=penalty).fit(features, train.labels)
     labels = train.labels
@@ -169,8 +155,8 @@ def logits_of(about: Mapping[str, Any], model: Any, features: Any) -> Logits:
 
 
 def scores_as_logits(scores: npt.NDArray[np.floating], outputs: int) -> Logits:
-    """Return logits [n, outputs] whose expected value over 0, 1, … is the score, cut to that range:
-    all weight on its two neighbours (Tai et al. 2015).
+    """Return logits [n, outputs] whose expected value over 0, 1, … is the score, clipped (Tai et
+    al. 2015).
     """
     apart = np.abs(np.clip(scores, 0, outputs - 1)[:, None] - np.arange(outputs))
     return np.asarray(np.log(np.maximum(1 - apart, np.exp(LOWEST))), dtype=np.float32)
@@ -179,9 +165,8 @@ def scores_as_logits(scores: npt.NDArray[np.floating], outputs: int) -> Logits:
 def chosen(
     about: Mapping[str, Any], candidates: Sequence[Candidate], splits: Mapping[str, DecodedRows]
 ) -> tuple[Candidate, dict[str, Logits]]:
-    """Return the candidate that is best on dev, and logits by a fine-tuning's names: split/`best`,
-    of that candidate; split/`last`, where each half of dev's clusters has the best on the other
-    half.
+    """Return the candidate that is best on dev, and logits named like a fine-tuning's. Under
+    dev/`last` each half of the clusters has the candidate that is best on the other half.
     """
     dev = splits[DEV]
     taken = best(about, candidates, dev, np.arange(len(dev.labels)))
@@ -202,8 +187,8 @@ def best(
     dev: DecodedRows,
     rows: npt.NDArray[np.intp],
 ) -> Candidate:
-    """Return the candidate with the best score on some rows of dev; of equals the likeliest labels,
-    then the first.
+    """Return the candidate that is best on some rows of dev; of equals the one with likelier
+    labels.
     """
     labels = dev.labels[rows]
 
@@ -221,7 +206,7 @@ def best(
 def scores(
     about: Mapping[str, Any], logits: Mapping[str, Logits], splits: Mapping[str, DecodedRows]
 ) -> dict[str, float]:
-    """Score logits by `split/weights` with the task's metric (0..1, correlations -1..1)."""
+    """Score logits by `split/weights` (0..1, correlations -1..1)."""
     return {
         name: score(
             about["metric"],

@@ -1,6 +1,4 @@
-"""The twelve tasks (paper, Table 1): official files, input shape, labels, metric. A thirteenth is
-one more entry.
-"""
+"""The twelve tasks (paper, Table 1): official files, input shape, labels, metric."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +23,7 @@ SCORE_CLASSES = 6
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of the paper's tables: its heading, and which of the task's rows it scores."""
+    """A column of the paper's tables, and which of a task's rows it scores."""
 
     title: str
     table: Literal["table2", "table3", "table4"]
@@ -35,11 +33,11 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. layouts: the ways in which its files are distributed, the best first; values:
-    labels as the files write them.
+    """One task. layouts: how its files are distributed, the best first; values: labels as the files
+    write them.
 
-    integers: what an export's label integers mean, from first_integer up; none where exports have
-    words. synonyms: {word in some files: label}. also: {file: its other names}.
+    integers: what an export's integers mean, from first_integer. synonyms: {word in some files:
+    label}. also: {file: its other names}.
     """
 
     name: str
@@ -93,9 +91,7 @@ class Task:
 
     @property
     def combine(self) -> str:
-        """Return how sequences make an example's logits: single, sum (both orders added), choose
-        (one logit a sequence).
-        """
+        """How sequences make logits: single, sum (both orders), choose (one logit each)."""
         return COMBINE[self.kind]
 
     @property
@@ -110,16 +106,14 @@ class Task:
 
 
 def scored_split(column: TableColumn, splits: Mapping[str, Any]) -> str:
-    """Return the split that a column scores, given task.json's `splits`: test where it is labelled,
-    else dev.
-    """
+    """Return the split that a column scores: a test labelled in task.json's `splits`, else dev."""
     test = f"test{column.suffix}"
     return test if test in splits and splits[test]["labelled"] else f"dev{column.suffix}"
 
 
 def scored_weights(split: str) -> str:
-    """Return which weights are scored: `best` on dev where the split is a test set, else the
-    `last`, chosen on nothing.
+    """Return which weights are scored: for a test set the `best` on dev, for dev itself the
+    `last`.
     """
     return "best" if split.startswith("test") else "last"
 
@@ -344,9 +338,24 @@ ROWS = (
     ),
 )
 
+DPRD = Task(
+    "dprd",
+    "DPRD",
+    "multiple_choice",
+    ("first", "second"),
+    "accuracy",  # zero-shot only: no table has a column for it
+    columns=(),
+    layouts=layouts.DPRD,
+    folders=("dprd", "DPRD"),
+    origin="https://www.hlt.utdallas.edu/~vince/data/emnlp12",
+    licence="unknown",
+    cluster="twins",
+)
+
 TASKS: dict[str, Task] = {task.name: task for task in ROWS}
+READ = TASKS | {DPRD.name: DPRD}  # by later stages, row by row
 
 
 def all_sources() -> dict[str, Source]:
-    """Return every source by name: books, the authors' byte pairs, tasks."""
-    return SOURCES | {name: task.source for name, task in TASKS.items()}
+    """Return every source by name."""
+    return SOURCES | {name: task.source for name, task in READ.items()}

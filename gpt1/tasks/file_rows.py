@@ -1,18 +1,16 @@
-"""The rows of the tasks' files: tables (tsv, CSV, JSON lines, Parquet), RACE's passages, DPRD's
-blocks.
-"""
+"""Readers of the tasks' files: tables, RACE's passages, DPRD's blocks."""
 
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from gpt1.base.errors import UserError
 from gpt1.tasks.definitions import Task
 from gpt1.tasks.layouts import BlockFormat, Format, Names, TableFormat
-from gpt1.tasks.pronouns import read_blocks
 from gpt1.tasks.rows import (
     BLANK_LABELS,
     UNKNOWN_LABEL,
@@ -21,6 +19,7 @@ from gpt1.tasks.rows import (
     Example,
     Rows,
     Unreadable,
+    as_text,
     class_reader,
     examples,
     field,
@@ -34,12 +33,11 @@ from gpt1.tasks.table_files import open_table
 
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 SHOWN_COLUMNS = 300  # characters
+BLOCK = ("sentence", "pronoun", "candidates", "answer")
 
 
 def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
-    """Yield a file's rows in order; without a label an example has UNLABELLED. Raises UserError for
-    the whole file; at the end where all texts are quoted.
-    """
+    """Yield the rows of a table. Raises UserError for the whole file."""
     table = open_table(path, format_)
     columns = _Places(path, format_, table.names)
     label_of = _label_reader(path, task, table.features.get(columns.label))
@@ -58,9 +56,7 @@ def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
 
 
 class _Places:
-    """A file's columns, found by the names that files give them. Raises UserError where one is
-    missing.
-    """
+    """Raises UserError where a column is missing."""
 
     def __init__(self, path: Path, format_: TableFormat, names: list[str]) -> None:
         self.joined = format_.joined
@@ -104,7 +100,6 @@ class _Places:
 
 
 def _subset(task: Task, value: object) -> int:
-    """Return the number of the subset whose name a row's id begins with. Raises BadRowError."""
     for number, name in enumerate(task.subsets):
         if str(value).startswith(name):
             return number
@@ -115,7 +110,7 @@ def _subset(task: Task, value: object) -> int:
 
 def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """Return the function from a row's label to the class's number, the score, or UNLABELLED.
-    Raises UserError where `feature`, what the file says of the column, numbers otherwise.
+    Raises UserError where the file numbers labels otherwise.
     """
     numbering = dict(enumerate(task.integers, start=task.first_integer))
     names = feature.get("names") if isinstance(feature, dict) else None
@@ -154,9 +149,7 @@ def _numbering(names: Mapping[int, str]) -> str:
 
 
 def _quoting(text: str) -> str:
-    """Say how a cell is quoted: as a CSV writer must (doubled), as one may (whole), as none does
-    (bare).
-    """
+    """Say how a cell is quoted: as a CSV writer must (doubled), may (whole) or cannot (bare)."""
     if '"' not in text:
         return ""
     if not QUOTED.fullmatch(text):
@@ -165,7 +158,6 @@ def _quoting(text: str) -> str:
 
 
 def _check_quotes(path: Path, quoting: Counter[str]) -> None:
-    """Raise UserError where all texts are quoted; warn on stderr where a CSV writer wrote some."""
     count = quoting["doubled"] + quoting["whole"]
     if count == quoting.total() > 9:
         raise UserError(
@@ -182,18 +174,14 @@ def _check_quotes(path: Path, quoting: Counter[str]) -> None:
 
 
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:
-    """Yield a file's rows in order: an example, or why there is none. Raises UserError where the
-    whole file is wrong.
-    """
+    """Yield an example of each row, or why there is none. Raises UserError for the whole file."""
     if isinstance(format_, TableFormat):
         return read_columns(path, format_, task)
     return read_blocks(path) if isinstance(format_, BlockFormat) else _passages(path, task)
 
 
 def _passages(path: Path, task: Task) -> Rows:
-    """Read RACE as `acquire` combines it, one passage a line. An unreadable question counts as a
-    row; so does a passage.
-    """
+    """Read RACE as stage acquire combines it. An unreadable question or passage is one row."""
     label_of, choices = class_reader(task), len(task.labels)
     for number, line in numbered_lines(path):
         try:
@@ -220,3 +208,46 @@ def _passages(path: Path, task: Task) -> Rows:
                 )
             except BadRowError as bad:
                 yield Unreadable(number, bad.reason, f"{bad.detail} in {where}")
+
+
+def read_blocks(path: Path) -> Rows:
+    """Yield DPRD's examples: the text before the pronoun (often empty) and after it; candidates are
+    choices. Raises UserError.
+    """
+    return examples(_blocks(path), _block_example)
+
+
+def _blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    for blank, block in groupby(numbered_lines(path), lambda numbered: not numbered[1].strip()):
+        if not blank:
+            (first, *_), lines = zip(*block, strict=True)
+            yield first, list(lines)
+
+
+def _block_example(lines: list[bytes]) -> Example:
+    texts = [as_text(line) for line in lines]
+    if len(texts) != len(BLOCK):
+        raise BadRowError("not four lines", f"{len(texts)} lines from {quoted(texts[0])}")
+    sentence, pronoun, candidates, answer = (
+        filled(name, text).strip() for name, text in zip(BLOCK, texts, strict=True)
+    )
+    names = [name.strip() for name in candidates.split(",")]
+    if len(names) != 2 or not all(names):
+        raise BadRowError("not two candidates", quoted(candidates))
+    folded = [name.casefold() for name in names]
+    if folded[0] == folded[1]:
+        raise BadRowError("equal candidates", quoted(candidates))
+    if answer.casefold() not in folded:
+        raise BadRowError("answer is no candidate", f"{quoted(answer)} of {quoted(candidates)}")
+    match = pronoun_place(sentence, pronoun)
+    if match is None:
+        raise BadRowError("pronoun not in the sentence", f"{quoted(pronoun)} in {quoted(sentence)}")
+    before, after = sentence[: match.start()].strip(), sentence[match.end() :].strip()
+    if not after:
+        raise BadRowError("nothing after the pronoun", quoted(sentence))
+    return Example((before, after), tuple(names), folded.index(answer.casefold()))
+
+
+def pronoun_place(sentence: str, pronoun: str) -> re.Match[str] | None:
+    """Find the pronoun's first occurrence as a whole word, which the data's authors mean."""
+    return re.search(rf"(?<!\w){re.escape(pronoun)}(?!\w)", sentence, re.IGNORECASE)

@@ -1,10 +1,8 @@
-"""Where a task's examples lie: file formats, splits, releases, and layouts, the preferred one
-first.
-"""
+"""Where a task's examples lie: file formats, splits, releases, layouts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Names = tuple[str, ...]  # by which files name one and the same column
 Form = Literal["tsv", "csv", "jsonl", "export"]
@@ -12,13 +10,12 @@ Form = Literal["tsv", "csv", "jsonl", "export"]
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A file of columns, found by their names. form: tsv (quotes are text), csv, jsonl, or a
-    Hugging Face export.
+    """A file of columns, found by name. form: tsv (quotes are text), csv, jsonl, or a Hugging Face
+    export.
 
-    label: a word, a number (see Task.integers) or a score; -1, "-" or nothing where there is none;
-    `hidden`: no row has one. choices: a column per choice, or one that lists them. joined: the
-    texts are sentences of one. subset: the column that begins with its name. header: of a tsv
-    without one; surplus: how many more columns may follow.
+    label: a word, a number (see Task.integers) or a score; -1, "-" or nothing for none; hidden: no
+    row has one. choices: a column each, or one list. joined: the texts are one. subset: begins with
+    a subset's name. header: of a tsv without one; surplus: how many more columns may follow.
     """
 
     form: Form
@@ -34,16 +31,14 @@ class TableFormat:
 
 @dataclass(frozen=True)
 class PassageFormat:
-    """RACE: one JSON object per passage with article, questions, options, answers."""
+    """RACE: a JSON object per passage: article, questions, options, answers."""
 
     label: Names = ("answers",)
 
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """DPRD: blocks of four lines, a blank line between: sentence, pronoun, two candidates with a
-    comma between, the right one.
-    """
+    """DPRD: blocks of four lines: sentence, pronoun, two candidates, the right one."""
 
     label: Names = ("answer",)
 
@@ -51,22 +46,17 @@ class BlockFormat:
 Format = TableFormat | PassageFormat | BlockFormat
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share of a file's rows: scikit-learn's train_test_split holds out `heldout` of every
-    `of`.
-    """
+class Share(NamedTuple):
+    """Train and dev are shares of one file: dev has `heldout` of every `of` rows."""
 
-    keep: Literal["train", "heldout"]
     heldout: int
     of: int
-    seed: int = 3535999445  # the authors' code, for Story Cloze
 
 
 @dataclass(frozen=True)
 class Split:
-    """Where a split's rows lie: in files read in turn; file i of a task with subsets is subset
-    first_subset + i. In an export a file is a split's name.
+    """Where a split's rows lie. File i is subset first_subset + i. In an export a file is a split's
+    name.
     """
 
     name: str
@@ -78,7 +68,7 @@ class Split:
 
     @property
     def exported(self) -> bool:
-        """Return whether its files are a Hugging Face export."""
+        """Whether its files are a Hugging Face export."""
         return isinstance(self.format, TableFormat) and self.format.form == "export"
 
 
@@ -87,7 +77,7 @@ Layout = tuple[Split, ...]
 
 @dataclass(frozen=True)
 class Release:
-    """One of several releases of a task, known by the rows of its splits, or by names of files."""
+    """A release of a task, known by its rows or by names of files."""
 
     name: str
     rows: Mapping[str, int]
@@ -97,9 +87,7 @@ class Release:
 def release_of(
     releases: tuple[Release, ...], splits: Mapping[str, int], files: tuple[str, ...]
 ) -> Release | None:
-    """Return the release that has these files, or so many rows by split; None for an unknown
-    one.
-    """
+    """Return the release with these files or rows, if it is a known one."""
     by_name = [release for release in releases if set(release.files) & set(files)]
     by_rows = [
         release
@@ -114,12 +102,11 @@ SPLITS = ("train", "dev", "test")
 
 
 def files(reading: Format, required: bool = True, /, **named: str) -> Layout:
-    """Return splits of one file each that share a format."""
+    """Return splits of one file each in one format."""
     return tuple(Split(name, (file,), reading, required) for name, file in named.items())
 
 
 def _trio(pattern: str, reading: Format) -> Layout:
-    """Return train, dev and a labelled test split."""
     return files(reading, **{name: pattern.format(name) for name in SPLITS})
 
 
@@ -130,7 +117,6 @@ def _tsv(*texts: str, label: str = "", header: str = "", surplus: int = 0) -> Ta
 
 
 def _glue(*texts: str, label: str, header: str = "") -> Layout:
-    """Return GLUE's train, dev and unlabelled test split."""
     return (
         *files(_tsv(*texts, label=label, header=header), train="train.tsv", dev="dev.tsv"),
         *files(_tsv(*texts), False, test="test.tsv"),
@@ -142,9 +128,7 @@ def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> TableFormat:
 
 
 def _exported(reading: TableFormat, *, test: bool, folder: str = "") -> Layout:
-    """Return an export's train and validation splits, and test: labelled (`test`), or optional and
-    perhaps without labels.
-    """
+    """Return an export's splits; only a `test` is sure to be there and to have labels."""
     hidden = reading if test else replace(reading, hidden=True)
     return (
         *files(reading, train=f"{folder}train", dev=f"{folder}validation"),
@@ -152,12 +136,8 @@ def _exported(reading: TableFormat, *, test: bool, folder: str = "") -> Layout:
     )
 
 
-def _shared(file: str, reading: Format, heldout: int, of: int) -> Layout:
-    """Return train and dev as shares of one file: `heldout` of its `of` rows are dev."""
-    return (
-        Split("train", (file,), reading, share=Share("train", heldout, of)),
-        Split("dev", (file,), reading, share=Share("heldout", heldout, of)),
-    )
+def _shared(file: str, reading: Format, share: Share) -> Layout:
+    return tuple(Split(name, (file,), reading, share=share) for name in ("train", "dev"))
 
 
 PAIR = ("sentence1", "sentence2")
@@ -282,11 +262,8 @@ STORY_ROWS = replace(STORY_EXPORT, form="csv")
 
 
 def _stories(validation: str, test: str, reading: TableFormat, labelled: bool = True) -> Layout:
-    """Return Story Cloze's splits. The authors train on the validation stories, less 374 of 1,871;
-    `labelled`: test has labels.
-    """
     return (
-        *_shared(validation, reading, 374, 1871),
+        *_shared(validation, reading, Share(374, 1871)),
         *files(replace(reading, hidden=not labelled), labelled, test=test),
     )
 
@@ -302,7 +279,7 @@ MSR_ROWS = _tsv(*MSR, label="Quality")
 MSR_TRAIN, MSR_TEST = "msr_paraphrase_train.txt", "msr_paraphrase_test.txt"
 MRPC = (
     files(MSR_ROWS, train="train.tsv", dev="dev.tsv", test=MSR_TEST),
-    (*_shared(MSR_TRAIN, MSR_ROWS, 408, 4076), *files(MSR_ROWS, test=MSR_TEST)),
+    (*_shared(MSR_TRAIN, MSR_ROWS, Share(408, 4076)), *files(MSR_ROWS, test=MSR_TEST)),
     _glue(*MSR, label="Quality"),
     _exported(GLUE_EXPORT, test=False),
 )
@@ -335,4 +312,11 @@ COLA = (
         Split("dev", ("in_domain_dev.tsv", "out_of_domain_dev.tsv"), COLA_ROWS),
     ),
     _exported(SENTENCE_EXPORT, test=False),
+)
+
+DPRD = (
+    (
+        Split("train", ("train.c.txt",), BlockFormat(), required=False),
+        Split("test", ("test.c.txt",), BlockFormat()),
+    ),
 )

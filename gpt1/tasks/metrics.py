@@ -13,10 +13,10 @@ EQUAL_SCORES = 1e-6  # predicted scores that differ by less are one answer
 
 
 def score(metric: str, labels: Array, predictions: Array) -> float:
-    """Score predictions [n] against labels [n]: 0..1, correlations -1..1; F1 of class 1. What is
-    undefined is 0.
+    """Score predictions [n] against labels [n]: 0..1, correlations -1..1, F1 of class 1; 0 where
+    undefined.
 
-    Raises ValueError for another metric, unequal lengths, no rows, or an unlabelled row (-1).
+    Raises ValueError for an unknown metric, unequal lengths, no rows, or unlabelled rows (-1).
     """
     if metric not in METRICS:
         raise ValueError(f"metric must be one of {', '.join(METRICS)}, found {metric!r}")
@@ -71,9 +71,7 @@ def answers_of(logits: npt.NDArray[np.floating], target: str) -> Array:
 
 
 def standard_error(metric: str, labels: Array, predictions: Array) -> float:
-    """Estimate a score's standard deviation over samples of so many rows: by a formula for
-    accuracy, else by a seeded bootstrap.
-    """
+    """Estimate a score's standard error, by a formula for accuracy, else by a seeded bootstrap."""
     value = score(metric, labels, predictions)
     if metric == "accuracy":
         return math.sqrt(value * (1 - value) / len(labels))
@@ -83,13 +81,13 @@ def standard_error(metric: str, labels: Array, predictions: Array) -> float:
 
 
 def is_one_class(predictions: Array) -> bool:
-    """Return whether all answers are equal: nothing is learned, or correlations are undefined."""
+    """Return whether all answers are equal."""
     values = predictions.astype(np.float64)
     return bool(values.max() - values.min() < EQUAL_SCORES)
 
 
 def majority_score(metric: str, labels: Array) -> float:
-    """Score the best constant answer: the commonest class; for F1 class 1; 0 for correlations."""
+    """Score the best constant answer: the commonest class, for F1 class 1; 0 for correlations."""
     if metric in ("matthews", "pearson", "spearman"):
         return 0.0
     answer = 1 if metric == "f1" else int(np.bincount(labels.astype(np.int64)).argmax())

@@ -1,5 +1,5 @@
-"""Prompts of the zero-shot sets (paper, section 5): a prefix of ids, k continuations and, for each,
-how many first tokens do not count; no special symbols, which pre-training never saw.
+"""Prompts of the zero-shot sets (paper, section 5): a prefix and k continuations. They have no
+special symbols, which pre-training never saw.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.params.schema import Params, TaskParams
 from gpt1.tasks.arrays import packed, texts_of
 from gpt1.tasks.definitions import Task
-from gpt1.tasks.readers import SplitRows, read_split, splits_to_read
+from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.rows import Example, cluster_ids
 from gpt1.tasks.shapes import Ids, question_parts
 from gpt1.tasks.zero_shot import Integers, Rule, ZeroShotSet
@@ -24,9 +24,7 @@ VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-
 
 @dataclass(frozen=True)
 class Prompt:
-    """Ids of a prefix and its continuations, how many first tokens of each do not count, whether a
-    text was cut.
-    """
+    """Ids of a prefix and its continuations, and how many first tokens of each do not count."""
 
     prefix: list[int]
     continuations: list[list[int]]
@@ -35,7 +33,7 @@ class Prompt:
 
     @property
     def scorable(self) -> bool:
-        """Return whether every continuation has a token that counts."""
+        """Whether every continuation has a token that counts."""
         return all(
             len(ids) > skipped
             for ids, skipped in zip(self.continuations, self.uncounted, strict=True)
@@ -43,15 +41,13 @@ class Prompt:
 
 
 def sentence(text: Ids, context: int) -> Prompt:
-    """CoLA: make a prompt of the first `context` tokens. All but the first, which nothing predicts,
-    count.
-    """
+    """CoLA: make a prompt of a text, cut to the context; all tokens but the first count."""
     return Prompt([], [list(text[:context])], [1], len(text) > context)
 
 
 def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Prompt:
-    """SST-2: make a prompt of the sentence, cut at its end, and *very*, then each word. Raises
-    UserError where *very* and a word do not fit.
+    """SST-2: make a prompt of the sentence, cut at its end, and *very*; words continue it. Raises
+    UserError where these do not fit.
     """
     room = context - len(very) - max(map(len, words))
     if room < 0:
@@ -66,18 +62,14 @@ def next_word(text: Ids, very: Ids, words: Sequence[Ids], context: int) -> Promp
 
 
 def choice(passage: Ids, question: Ids, options: Sequence[Ids], context: int) -> Prompt:
-    """RACE: make a prompt of passage and question, then each option, whose tokens count; cut as in
-    fine-tuning.
-    """
+    """RACE: make a prompt of passage and question, cut as in fine-tuning; options continue it."""
     prefix, answers, truncated = question_parts(passage, question, options, context, 0)
     return Prompt(prefix, answers, [0 if prefix else 1] * len(answers), truncated)
 
 
 def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int) -> Prompt:
-    """DPRD: make a prompt of the text before the pronoun, then each candidate and the rest, which
-    alone counts.
-
-    A long sentence is cut at its end, but for one token of the rest; a candidate keeps a quarter.
+    """DPRD: make a prompt of the text before the pronoun; a candidate and the rest, which alone
+    counts, continue it. A candidate keeps a quarter of the context, the rest at least one token.
     """
     limit = context // 4
     shortened = [list(candidate[:limit]) for candidate in candidates]
@@ -94,9 +86,7 @@ def substitution(before: Ids, candidates: Sequence[Ids], rest: Ids, context: int
 
 
 def prompt(rule: Rule, example: Example, ids: Mapping[str, Ids], context: int) -> Prompt:
-    """Return an example's prompt, given the ids of its texts (and for `next_word` of VERY and
-    WORDS).
-    """
+    """Return an example's prompt. ids: of its texts, and for `next_word` of VERY and WORDS."""
     parts, options = ([ids[text] for text in texts] for texts in (example.context, example.choices))
     if rule == "threshold":
         return sentence(parts[0], context)
@@ -115,7 +105,7 @@ def set_texts(rule: Rule, splits: Iterable[SplitRows]) -> list[str]:
 
 
 def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
-    """Warn where *very* or one of the two words has several pieces or an unknown one."""
+    """Note where a word has several pieces, or an unknown one."""
     notes = []
     for word in (VERY, *WORDS):
         pieces = [vocabulary.pieces[id_] for id_ in ids[word]]
@@ -127,7 +117,7 @@ def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
 
 
 def check_classes(task: Task, split: str, labels: Integers) -> None:
-    """Raise UserError where a split lacks a class: its score would mean nothing."""
+    """Raise UserError where a split lacks a class."""
     for number, name in enumerate(task.labels):
         if number not in labels:
             raise UserError(
@@ -140,26 +130,17 @@ def check_classes(task: Task, split: str, labels: Integers) -> None:
 def read_splits(
     set_: ZeroShotSet, params: Params, folder: Path
 ) -> tuple[str, dict[str, SplitRows]]:
-    """Return the name of the split to score (test where labelled, else dev), its rows, and train's
-    where a threshold needs them.
+    """Return the name of the split to score (test where labelled, else dev), and its rows, with
+    train's where a threshold needs them.
     """
     task, limits = set_.task, params.zero_shot[set_.task.name]
     row = TaskParams(
         group="glue", train_rows=limits.train_rows, eval_rows=limits.rows, finetune={}
     )  # no group matters in reading
-    splits = {split.name: split for split in splits_to_read(task, folder, row)}
-
-    def rows_of(name: str) -> SplitRows:
-        return read_split(task, splits[name], folder, row, params.encode.max_unreadable_fraction)
-
-    scored, rows = "test", None
-    if "test" in splits and splits["test"].format.label:
-        rows = rows_of("test")
-    if rows is None or not rows.labelled:
-        scored, rows = "dev", rows_of("dev")
-    return scored, ({"train": rows_of("train")} if set_.rule == "threshold" else {}) | {
-        scored: rows
-    }
+    splits, _ = read_task(task, folder, row, params.encode.max_unreadable_fraction)
+    scored = "test" if "test" in splits and splits["test"].labelled else "dev"
+    needed = ("train", scored) if set_.rule == "threshold" else (scored,)
+    return scored, {name: splits[name] for name in needed}
 
 
 def prompt_split(
@@ -210,7 +191,7 @@ def described(
     ids: Mapping[str, Ids],
     context: int,
 ) -> dict[str, Any]:
-    """Return set.json: what later stages need to know of the set."""
+    """Return set.json."""
     words = word_notes(vocabulary, ids) if set_.rule == "next_word" else []
     return {
         "set": set_.task.name,
@@ -228,7 +209,7 @@ def described(
 
 
 def notes_of(splits: dict[str, dict[str, Any]], scored: str, context: int) -> list[str]:
-    """Tell readers of the scores which rows were chosen and how many texts cut."""
+    """Say which rows were chosen and how many texts cut."""
     counts = splits[scored]
     notes = []
     if counts["examples"] < counts["available"]:

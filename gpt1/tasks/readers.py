@@ -1,5 +1,5 @@
-"""From a task's official files to examples: which files are there, which rows are chosen, and when
-too many are bad.
+"""A task's official files as examples: which splits are there, which rows are chosen, how many may
+be bad.
 """
 
 import hashlib
@@ -22,13 +22,12 @@ from gpt1.tasks.layouts import Share, Split, release_of
 from gpt1.tasks.rows import UNLABELLED, Example, Unreadable
 
 SCALED_ROWS = 100  # of scores, so many that one above 1 is sure to be among them
+SHARE_SEED = 3535999445  # with which the authors' code splits Story Cloze's validation stories
 
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The examples of one split, and counts: available, before the choice; rows_read, unreadable,
-    left_out, of its whole files.
-    """
+    """The examples of a split, and counts of its whole files; available: before the choice."""
 
     examples: list[Example]
     available: int
@@ -44,9 +43,7 @@ class SplitRows:
 
 @dataclass
 class Tally:
-    """Counts of a split's rows: examples, labelled ones, the highest label, and why others are
-    unreadable.
-    """
+    """Counts of a split's rows, and the highest label."""
 
     examples: int = 0
     labelled: int = 0
@@ -55,9 +52,7 @@ class Tally:
 
 
 def splits_there(task: Task, folder: Path) -> list[Split]:
-    """Return the splits whose files `folder` holds. Raises UserError where no layout is
-    complete.
-    """
+    """Return the splits that `folder` holds. Raises UserError where no layout is complete."""
     for layout in task.layouts:
         present = [split for split in layout if all(files_of(split, folder))]
         if all(split in present for split in layout if split.required):
@@ -69,8 +64,8 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
 
 
 def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
-    """Return the splits that a run can use: with eval_rows no unlabelled ones, which serve a
-    leaderboard. Raises UserError.
+    """Return the splits that a run uses: only labelled ones where eval_rows is a number. Raises
+    UserError.
     """
     return [
         split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
@@ -78,9 +73,7 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """Return the names that are there for each of a split's files: itself, the parts of an export,
-    or none.
-    """
+    """Return the names of each file that is there: itself, an export's parts, or none."""
     if split.exported:
         return [kept_files(folder, name) for name in split.files]
     return [[name] if (folder / name).is_file() else [] for name in split.files]
@@ -89,8 +82,8 @@ def files_of(split: Split, folder: Path) -> list[list[str]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Read every split that a run can use, and name the files' release ("" where there is one).
-    Raises UserError.
+    """Read every split that a run uses, and name the release ("" where a task has one). Raises
+    UserError.
     """
     chosen = splits_to_read(task, folder, row)
     splits = {
@@ -108,7 +101,7 @@ def read_task(
 
 
 def check_task(task: Task, folder: Path, max_unreadable_fraction: float) -> None:
-    """Read every row in `folder` without keeping any. Raises UserError."""
+    """Read every row, and keep none. Raises UserError."""
     for split in splits_there(task, folder):
         deque(examples_of(task, split, folder, max_unreadable_fraction, Tally()), maxlen=0)
 
@@ -125,7 +118,8 @@ def read_split(
         left_out["no gold label"] = len(examples) - tally.labelled
         examples = [example for example in examples if example.label != UNLABELLED]
     if split.share:
-        examples = [examples[index] for index in share_rows(split.share, len(examples))]
+        rows = share_rows(split.name, split.share, len(examples))
+        examples = [examples[index] for index in rows]
     most = row.train_rows if split.name == "train" else row.eval_rows
     chosen = [examples[index] for index in chosen_rows(task.name, split.name, len(examples), most)]
     return SplitRows(
@@ -136,8 +130,8 @@ def read_split(
 def examples_of(
     task: Task, split: Split, folder: Path, max_unreadable_fraction: float, tally: Tally
 ) -> Iterator[Example]:
-    """Yield the examples of a split's files in order; `tally` counts the rows. Raises UserError
-    after a file of no or bad rows, and after a split of wrong labels.
+    """Yield a split's examples and count rows in `tally`. Raises UserError after no rows, too many
+    bad ones, or wrong labels.
     """
     present = files_of(split, folder)
     for subset, names in enumerate(present, split.first_subset):
@@ -177,9 +171,6 @@ def _check_rows(
 
 
 def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
-    """Raise UserError where there are too few rows to share, none, no labels where they are needed,
-    or scores from 0 to 1.
-    """
     if split.share and tally.examples < 2:
         raise UserError(
             f"{path} has {tally.examples} readable rows; expected at least 2, for train and dev"
@@ -210,17 +201,13 @@ def _no_rows(path: Path) -> UserError:
     )
 
 
-def share_rows(share: Share, rows: int) -> npt.NDArray[np.int64]:
-    """Return the row numbers (ascending) of one share of a file, of two rows or more, that holds
-    train and dev.
-
-    The authors split Story Cloze's validation stories so. MRPC's official file is whole too.
-    """
+def share_rows(split: str, share: Share, rows: int) -> npt.NDArray[np.int64]:
+    """Return the row numbers (ascending) of train or dev in a file that holds both."""
     from sklearn.model_selection import train_test_split
 
     heldout = share.heldout if rows == share.of else max(1, round(rows * share.heldout / share.of))
-    parts = train_test_split(np.arange(rows), test_size=heldout, random_state=share.seed)
-    return np.sort(parts[0] if share.keep == "train" else parts[1])
+    train, dev = train_test_split(np.arange(rows), test_size=heldout, random_state=SHARE_SEED)
+    return np.sort(train if split == "train" else dev)
 
 
 def chosen_rows(task: str, split: str, rows: int, most: int | None) -> npt.NDArray[np.int64]:

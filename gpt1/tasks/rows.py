@@ -1,6 +1,4 @@
-"""Examples, or why a row cannot be read; the lines of a file; which rows a resample must draw
-together.
-"""
+"""Examples and unreadable rows, lines of files, and clusters of rows."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +22,8 @@ UNKNOWN_LABEL = "unknown label"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One example as text. context: one text, a pair, or the texts before the choices (RACE:
-    passage and question).
+    """One example. context: one text, a pair, or what stands before the choices (RACE: passage,
+    question).
     """
 
     context: tuple[str, ...]
@@ -44,7 +42,7 @@ class Unreadable:
 
 
 class BadRowError(Exception):
-    """Why a row cannot be read: a reason to count by, and details of the first such row."""
+    """Why a row cannot be read: a reason to count by, and details."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
@@ -60,7 +58,7 @@ Rows = Iterator[Example | Unreadable]
 
 
 def examples(items: Iterable[tuple[int, Item]], make: Callable[[Item], Example]) -> Rows:
-    """Yield what `make` gives for each numbered item, or the reason of its BadRowError."""
+    """Yield what `make` gives for each numbered item, or why it gives none."""
     for number, source in items:
         try:
             yield make(source)
@@ -69,7 +67,7 @@ def examples(items: Iterable[tuple[int, Item]], make: Callable[[Item], Example])
 
 
 def field(record: Mapping[str, Any], name: str) -> Any:
-    """Return a field of a row. Raises BadRowError where it is missing."""
+    """Return a field. Raises BadRowError where it is missing."""
     if name not in record:
         raise BadRowError("missing field", name)
     return record[name]
@@ -81,8 +79,8 @@ def quoted(text: str) -> str:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield row number, from 1, and bytes of each line, without line end, byte-order mark, and
-    empty lines at the file's end. Raises UserError.
+    """Yield each line's number, from 1, and bytes, without line end, byte-order mark, and empty
+    lines at the end. Raises UserError.
     """
     empty: list[tuple[int, bytes]] = []
     try:
@@ -139,7 +137,7 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 
 def class_reader(task: Task) -> Callable[[object], float]:
-    """Return the function from a label's word to the class's number, which raises BadRowError."""
+    """Return the function from a label's word to the class's number; it raises BadRowError."""
     values = task.values or task.labels
     numbers = {value: number for number, value in enumerate(values)}
     numbers |= {word: numbers[label] for word, label in task.synonyms.items()}
@@ -171,10 +169,10 @@ CLUSTERS = "clusters.npz"  # beside task.json or set.json: an array a split
 def cluster_ids(
     task: Task, examples: Sequence[Example], meaning_of: Callable[[str], str] | None = None
 ) -> npt.NDArray[np.int64]:
-    """Number the clusters of rows [n] from 0, in order of occurrence.
+    """Number the clusters of rows [n], which a resample draws together, in order of occurrence.
 
-    meaning_of: reduces a made-up text to its meaning; rows whose texts (without choices) reduce
-    alike, in either order, are one cluster.
+    meaning_of: reduces a made-up text to its meaning; rows with equal meanings, in either order,
+    are one cluster.
     """
     numbers: dict[Hashable, int] = {}
     return np.array(

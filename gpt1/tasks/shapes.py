@@ -1,6 +1,4 @@
-"""Figure 1 of the paper: examples as sequences of token ids between start, delimiter and extract.
-Pure functions.
-"""
+"""Figure 1 of the paper: examples as sequences of token ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,8 +29,8 @@ def part_limit(context: int) -> int:
 
 
 def classification(text: Ids, symbols: Symbols, context: int) -> Shaped:
-    """Make start text extract. The text keeps its first `context` - 2 tokens, by the authors'
-    rule.
+    """Make start text extract; the text keeps its first `context` - 2 tokens (the authors'
+    code).
     """
     return Shaped([[symbols.start, *text[: context - 2], symbols.extract]], len(text) > context - 2)
 
@@ -62,7 +60,7 @@ def similarity(first: Ids, second: Ids, symbols: Symbols, context: int) -> Shape
 
 
 def choice(story: Ids, endings: Sequence[Ids], symbols: Symbols, context: int) -> Shaped:
-    """Story Cloze, as in the authors' code: make start story delimiter ending extract for each
+    """Story Cloze (the authors' code): make start story delimiter ending extract for each
     ending.
     """
     shaped = [entailment(story, ending, symbols, context) for ending in endings]
@@ -86,12 +84,11 @@ def question_choice(
 def question_parts(
     passage: Ids, question: Ids, answers: Sequence[Ids], context: int, symbols: int
 ) -> tuple[list[int], list[list[int]], bool]:
-    """Return passage and question, and the answers, cut so that each fits with so many symbols;
-    whether anything was cut.
+    """Return passage and question, and the answers, cut to fit with so many symbols; whether
+    anything was cut.
 
     The authors give no rule. Question and answers keep a quarter of the context each, the passage
-    fills what the longest answer leaves: all answers see the same passage, and no question is cut
-    away.
+    what the longest answer leaves: all answers see the same passage, and no question is cut away.
     """
     limit = part_limit(context) // 2
     cut_answers = [list(answer[:limit]) for answer in answers]
@@ -103,8 +100,8 @@ def question_parts(
 def shape(
     kind: str, context_parts: Sequence[Ids], choices: Sequence[Ids], symbols: Symbols, context: int
 ) -> Shaped:
-    """Return one example's sequences from its texts' ids. Raises ValueError where a kind of task
-    has other parts.
+    """Return an example's sequences from its texts' ids. Raises ValueError for other parts than its
+    kind has.
     """
     if kind == "classification" and len(context_parts) == 1 and not choices:
         return classification(context_parts[0], symbols, context)

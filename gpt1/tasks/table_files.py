@@ -1,4 +1,4 @@
-"""Files of columns opened: names of columns, what the file says of them, rows."""
+"""Tables opened: names of columns, what the file says of them, rows."""
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,8 +16,8 @@ MAX_TABLE_BYTES = 8 << 30  # of a parquet file unpacked: no task's has a tenth
 
 
 class Table(NamedTuple):
-    """names: of columns; features: what the file says of them; rows: of some columns, numbered;
-    parse: a row as {column: value}, or BadRowError.
+    """features: what the file says of columns; rows: gives some columns of numbered rows; parse:
+    makes {column: value} of one, or raises BadRowError.
     """
 
     names: list[str]
@@ -27,9 +27,7 @@ class Table(NamedTuple):
 
 
 def open_table(path: Path, format_: TableFormat) -> Table:
-    """Open a file of columns. Raises UserError where it cannot be read, then or later, or two
-    columns have one name.
-    """
+    """Open a table. Raises UserError where it cannot be read or two columns have one name."""
     if format_.form == "tsv":
         table = _tsv(path, format_)
     elif format_.form == "csv" or path.suffix == ".csv":
@@ -45,7 +43,7 @@ def open_table(path: Path, format_: TableFormat) -> Table:
 
 
 def _record(names: list[str], cells: list[str], surplus: int = 0) -> dict[str, str]:
-    """Return cells by column. Raises BadRowError for another number of them."""
+    """Return cells by column. Raises BadRowError for another number."""
     if len(names) <= len(cells) <= len(names) + surplus:
         return dict(zip(names, cells, strict=False))
     reason = "too few columns" if len(cells) < len(names) else "too many columns"
@@ -137,9 +135,7 @@ def _parquet(path: Path) -> Table:
 
 
 def _features(text: bytes) -> dict[str, Any]:
-    """Return the features in the metadata that `datasets` writes; none where it is something
-    else.
-    """
+    """Return the features in `datasets`' metadata, if they are there."""
     try:
         value = parse_json(text)["info"]["features"]
     except (ValueError, LookupError, TypeError):

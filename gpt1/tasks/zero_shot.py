@@ -1,4 +1,4 @@
-"""Zero-shot behaviours (paper, section 5): four sets, and how a network's scores answer them."""
+"""The four zero-shot sets (paper, section 5), and how scores answer them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from gpt1.tasks.definitions import TASKS, Task
-from gpt1.tasks.pronouns import DPRD
+from gpt1.tasks.definitions import DPRD, TASKS, Task
 
 Rule = Literal["threshold", "next_word", "choice", "substitution"]
 Floats = npt.NDArray[np.float64]
@@ -16,28 +15,25 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ZeroShotSet:
-    """One set: its files, the rule of its prompts, the score of guessing; `each`: whether a
-    continuation's score is the mean over counted tokens, or the sum (one word).
-    """
+    """One set: its files, the rule of its prompts, the score of guessing."""
 
     task: Task
     rule: Rule
     continuations: int
-    each: Literal["mean", "sum"]
     random: float
 
 
 SETS = {
-    "cola": ZeroShotSet(TASKS["cola"], "threshold", 1, "mean", 0.0),
-    "sst2": ZeroShotSet(TASKS["sst2"], "next_word", 2, "sum", 0.5),
-    "race": ZeroShotSet(TASKS["race"], "choice", 4, "mean", 0.25),
-    "dprd": ZeroShotSet(DPRD, "substitution", 2, "mean", 0.5),
+    "cola": ZeroShotSet(TASKS["cola"], "threshold", 1, 0.0),
+    "sst2": ZeroShotSet(TASKS["sst2"], "next_word", 2, 0.5),
+    "race": ZeroShotSet(TASKS["race"], "choice", 4, 0.25),
+    "dprd": ZeroShotSet(DPRD, "substitution", 2, 0.5),
 }
 
 
 def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
-    """Return the threshold, below every score or midway between two, with the best Matthews
-    correlation where a score above it means class 1; of equals the lowest.
+    """Return the threshold with the best Matthews correlation, where a score above it means class
+    1; of equals the lowest.
     """
     order = np.argsort(scores_n, kind="stable")
     ranked, positive = scores_n[order], (labels_n[order] == 1).astype(np.float64)
@@ -58,16 +54,14 @@ def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
     )  # never `high` itself, however near it is
 
 
-def continuation_scores(each: str, sums_nk: Floats, counted_nk: Integers) -> Floats:
-    """Return scores [n, k] from the log-probabilities of counted tokens: their mean, or their
-    sum.
+def continuation_scores(rule: Rule, sums_nk: Floats, counted_nk: Integers) -> Floats:
+    """Return scores [n, k] from log-probabilities: the sum over one word, else the mean over
+    counted tokens.
     """
-    return sums_nk / counted_nk if each == "mean" else sums_nk
+    return sums_nk if rule == "next_word" else sums_nk / counted_nk
 
 
 def answers(rule: Rule, scores_nk: Floats, threshold: float) -> npt.NDArray[np.int8]:
-    """Return answers [n]: the continuation with the highest score (the first of equals), or whether
-    the score is above the threshold.
-    """
+    """Return answers [n]: the best continuation, or whether the score is above the threshold."""
     chosen = scores_nk[:, 0] > threshold if rule == "threshold" else np.argmax(scores_nk, axis=1)
     return chosen.astype(np.int8)

@@ -1,1 +1,1 @@
-"""The default data: a made-up town's books, and its twelve tasks in the official file formats."""
+"""A made-up town's books and twelve tasks: the default data."""

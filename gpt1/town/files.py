@@ -1,6 +1,4 @@
-"""The made-up town on disk: books, each about a town of its own, and every task in its official
-format.
-"""
+"""The made-up town's books, each about a town of its own, and its tasks' official files."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +23,7 @@ from gpt1.town.rows import (
     similarity,
     stories,
 )
-from gpt1.town.scenes import Scene
+from gpt1.town.scenes import Scene, diary, letter, notice, prose, report, talk
 from gpt1.town.sides import Row, Side, clauses, distinct, sentences
 from gpt1.town.tales import ORDER
 from gpt1.town.town import Town
@@ -41,7 +39,7 @@ PARTS = (
 
 
 def write_page(scene: Scene) -> None:
-    """Write a part of a day: what somebody or something is like, talks, tales, events, moods."""
+    """Write one page of a book."""
     chance = scene.chance
     talks.introduce(scene)
     for _ in range(chance.randint(2, 4)):
@@ -85,8 +83,8 @@ SIZES = {  # rows of train, dev and test; where the official test has no labels 
 EVERY, WORDS = slice(None), {"sst2": slice(0, None, 2)}
 # each as often: of four stories in six one pre-training had 72 on MNLI-mm, not 90; without notices,
 # before whose quality stand more words than in the others, one fine-tuning in five had 76 to 86
-MATCHED = ("story", "report", "letter", "notice")
-MISMATCHED = ("talk", "diary")
+MATCHED = (prose, report, letter, notice)
+MISMATCHED = (talk, diary)
 MISMATCHED_SEED = 1_000_003  # added to the seed
 
 
@@ -104,7 +102,7 @@ def write_books(folder: Path, seed: int, books: int, pages: int) -> frozenset[st
 def sample_rows(
     seed: int, task: str, make: Callable[[Side, int], list[Row]], book_texts: frozenset[str]
 ) -> Splits[Row]:
-    """Return train rows of one side; dev and test rows of the other, which repeat no sentence of
+    """Return train rows of one side, dev and test rows of the other, which repeat no sentence of
     train.
     """
     train, dev, test = SIZES[task]
@@ -132,7 +130,7 @@ def write_town(folder: Path, seed: int, books: int, pages: int) -> None:
 # how a side's row of a number is made, or that and its twin; how the three splits are written
 TASKS: dict[str, tuple[Callable[[Side, int], list[Any]], Write]] = {
     "snli": (
-        partial(entailment, task="snli", genres=("story",)),
+        partial(entailment, task="snli", genres=(prose,)),
         each(official.jsonl, "snli_1.0_{}.jsonl"),
     ),
     "mnli": (

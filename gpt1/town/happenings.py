@@ -1,4 +1,4 @@
-"""Events in a town: gifts, paint, turns of fortune, good and bad days."""
+"""Events in a town."""
 
 from gpt1.town import lexicon
 from gpt1.town.lexicon import lines
@@ -107,7 +107,7 @@ def happen(scene: Scene) -> None:
 
 def turn(scene: Scene) -> None:
     """Turn one of the subject's qualities into its opposite."""
-    after = scene.town.contrary(scene.one())
+    after = scene.one().contrary(scene.chance)
     scene.town.change(after)
     scene.say(scene.chance.choice(TURNS).format(told=scene.tell(after)))
 
@@ -121,8 +121,8 @@ def opinion(
     templates: tuple[str, ...],
     words: slice = slice(None),
 ) -> str:
-    """Write a sentence of one polarity about a person, a thing, or what was done, with these
-    `words` of a meaning.
+    """Write a sentence of one polarity about a person, a thing, or what was done; words: which of a
+    meaning.
     """
     chance = scene.chance
     moods = chance.choice(lexicon.PLEASANT_MOODS if pleasant else lexicon.UNPLEASANT_MOODS)
@@ -146,7 +146,7 @@ def opinion(
 
 
 def mood(scene: Scene) -> None:
-    """Write sentences of one polarity about a person and what was done."""
+    """Write sentences of one polarity."""
     chance = scene.chance
     person = scene.town.someone()
     other, noun = scene.town.someone(person), chance.choice(lexicon.WORKS)

@@ -1,6 +1,4 @@
-"""The words of the made-up towns, sorted by what may be said of them. None of the text is from
-elsewhere.
-"""
+"""The words of the made-up towns; no text is from elsewhere."""
 
 
 def lines(text: str) -> tuple[str, ...]:

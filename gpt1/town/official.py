@@ -22,7 +22,7 @@ Write = Callable[[Path, Any], None]
 
 
 def each(write: Write, pattern: str, names: tuple[str, str, str] = NAMES) -> Write:
-    """Write each split into its own file, and none for a split without a name."""
+    """Write each split that has a name into its own file."""
 
     def write_all(folder: Path, splits: Splits[Any]) -> None:
         for name, rows in zip(names, splits, strict=True):
@@ -40,9 +40,7 @@ def tsv(path: Path, rows: Iterable[Iterable[object]], start: str = "") -> None:
 
 
 def jsonl(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write SNLI's and MNLI's files; the genre is "captions", or the last word of MNLI's file
-    name.
-    """
+    """Write SNLI's and MNLI's files."""
     genre = "captions" if path.stem.startswith("snli") else path.stem.rpartition("_")[2]
     rows = (
         {
@@ -69,9 +67,7 @@ def pairs_of_glue(*header: str) -> Write:
 
 
 def singles_of_glue(start: str, cells: Callable[[Single], tuple[str, ...]]) -> Write:
-    """Write GLUE's files of sentences: a header `start` and these cells; test has numbers and
-    sentences.
-    """
+    """Write GLUE's files of sentences, below `start`; test has numbers and sentences."""
 
     def write(path: Path, rows: list[Single]) -> None:
         if path.stem == "test":

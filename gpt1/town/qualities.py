@@ -1,14 +1,14 @@
-"""Qualities of people and things by nouns ("the size of the kite"). Each has two poles; a pole has
-four words of one meaning, used nowhere else, and four clauses that show it.
+"""Qualities of people and things ("the size of the kite"). Each has two poles; a pole has four
+words of one meaning, used nowhere else, and four clauses that show it.
 """
 
+import re
+from functools import cache
 from typing import NamedTuple
 
 
 class Pole(NamedTuple):
-    """Words of one meaning, what a subject is likened to, and clauses that show it, with {s} for
-    the subject.
-    """
+    """Words of one meaning, likenesses, and clauses that show it; {s} is the subject."""
 
     words: tuple[str, ...]
     likes: tuple[str, ...]
@@ -142,3 +142,24 @@ OPPOSITE = {  # word -> the other pole
     for pole, other in ((first, second), (second, first))
     for word in pole.words
 }
+
+
+@cache
+def _tellings() -> re.Pattern[str]:
+    poles = [pole for poles in ALL.values() for pole in poles]
+    signs = [
+        re.escape(text.strip())
+        for pole in poles
+        for sign in pole.signs
+        for text in [max(sign.split("{s}"), key=len)]
+    ]
+    words = [rf"\b{word}\b" for word in (*ALL, *(word for pole in poles for word in pole.words))]
+    return re.compile("|".join([*sorted(signs, key=len, reverse=True), *words]), re.IGNORECASE)
+
+
+def quality_words(text: str) -> str:
+    """Return a text's words and signs of qualities, or else all words; sorted, so that twins are
+    equal.
+    """
+    parts = _tellings().findall(text) or re.findall(r"\w+", text)
+    return "|".join(sorted(telling.lower() for telling in parts))

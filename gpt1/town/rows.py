@@ -1,6 +1,6 @@
 """The rows of every task. SNLI, MNLI, QQP, STS-B, SST-2, RACE and Story Cloze depend on what words
-mean; RTE, SciTail, QNLI, MRPC, CoLA and the pronouns (DPRD) on order: a row has a twin, the same
-words with another label.
+mean; RTE, SciTail, QNLI, MRPC, CoLA and DPRD on order: a row has a twin, the same words with
+another label.
 
 One of two texts tells a quality of a first pole: networks of this size do not learn from a few
 hundred rows whether two arbitrary texts agree.
@@ -14,7 +14,7 @@ from gpt1.town import lexicon, tales
 from gpt1.town.happenings import OPINION_TEMPLATES, THANKS, opinion
 from gpt1.town.lexicon import lines
 from gpt1.town.qualities import OF_PEOPLE, OF_THINGS, RELATIVES
-from gpt1.town.scenes import GENRES, Scene
+from gpt1.town.scenes import Genre, Scene
 from gpt1.town.sides import FRAMES, USUAL, Side, draw_portrait
 from gpt1.town.tales import Slots
 from gpt1.town.telling import ASKING_WHETHER, Fact, question, sentence
@@ -57,21 +57,21 @@ class Pair(NamedTuple):
     label: str
 
 
-def entailment(side: Side, number: int, task: str, genres: Sequence[str]) -> list[Pair]:
-    """Write a premise with a quality of a first pole; the hypothesis has it in another word,
-    another quality, or the opposite.
+def entailment(side: Side, number: int, task: str, genres: Sequence[Genre]) -> list[Pair]:
+    """Write a premise with a quality; the hypothesis has a synonym, another quality, or the
+    contrary.
     """
     town, fact, other = _two_qualities(side, task)
-    hypothesis = (side.synonym(fact), other, side.contrary(fact))[number % 3]
-    genre = GENRES[genres[number // 3 % len(genres)]]
+    hypothesis = (fact.synonym(side.chance), other, fact.contrary(side.chance))[number % 3]
+    genre = genres[number // 3 % len(genres)]
     clauses = genre(Scene(town, side.chance), [side.tell(fact)])
     text = " ".join(map(sentence, clauses))
     return [Pair(text, sentence(side.tell(hypothesis)), NLI[number % 3])]
 
 
 def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
-    """Return the town and two qualities of a relative or a belonging: the first of a first pole and
-    mostly of the usual kind.
+    """Return the town and two qualities of one subject: the first of a first pole and mostly the
+    usual kind.
     """
     town, facts = draw_portrait(side, TOPICS[task])
     usual = TOPICS[task][side.chance.random() > USUAL]
@@ -80,7 +80,7 @@ def _two_qualities(side: Side, task: str) -> tuple[Town, Fact, Fact]:
 
 
 def follows(side: Side, _: int, claims: Sequence[str], labels: tuple[str, str]) -> list[Pair]:
-    """Write a claim, and a tale from which it follows, or the contrary tale."""
+    """Write a claim with a tale from which it follows, and its twin."""
     frame, both = side.tale(tales.ORDER)
     claim = sentence(side.chance.choice(claims).format(**both[0]))
     return _twins(claim, sentence(_graded(side, frame)), both, labels)
@@ -95,9 +95,7 @@ def answers(side: Side, _: int) -> list[Pair]:
 
 
 def paraphrase(side: Side, _: int) -> list[Pair]:
-    """Write two sentences on what somebody is and is not: the same in other words, or the
-    contrary.
-    """
+    """Write two sentences on what somebody is: the same in other words, or the contrary."""
     frame, both = side.tale(tales.NEGATION)
     others = [other for other in tales.NEGATION.frames[:FRAMES] if other != frame]
     first, again = _graded(side, f"{frame}|{side.chance.choice(others)}").split("|")
@@ -118,15 +116,15 @@ def _twins(first: str, second: str, both: list[Slots], labels: tuple[str, str]) 
 
 
 def duplicate(side: Side, number: int) -> list[Pair]:
-    """Write two questions: the same in other words, one about another quality, or sometimes the
-    opposite; so the second alone says little.
+    """Write two questions: the same in other words, about another quality, or sometimes the
+    contrary.
     """
     _, first_fact, other = _two_qualities(side, "qqp")
     third = side.fact(other.kind, other.subject, 0)
     second_fact = (
-        side.synonym(first_fact),
-        side.contrary(first_fact),
-        side.synonym(first_fact),
+        first_fact.synonym(side.chance),
+        first_fact.contrary(side.chance),
+        first_fact.synonym(side.chance),
         third,
     )[number % 4]
     first, second = (
@@ -137,11 +135,9 @@ def duplicate(side: Side, number: int) -> list[Pair]:
 
 
 def similarity(side: Side, number: int) -> list[Pair]:
-    """Write two sentences. 5: the same quality in other words; 2: another of the same subject; 0:
-    the opposite.
-    """
+    """Write two sentences. 5: the same quality in other words; 2: another; 0: the contrary."""
     _, first, other = _two_qualities(side, "stsb")
-    grades = (("5", side.synonym(first)), ("2", other), ("0", side.contrary(first)))
+    grades = (("5", first.synonym(side.chance)), ("2", other), ("0", first.contrary(side.chance)))
     label, second = grades[number % 3]
     return [Pair(sentence(side.tell(first)), sentence(side.tell(second)), label)]
 
@@ -154,7 +150,7 @@ class Single(NamedTuple):
 
 
 def sentiment(side: Side, number: int) -> list[Single]:
-    """Write a kind or an unkind sentence in words of this side."""
+    """Write a kind or an unkind sentence in this side's words."""
     town, chance, pleasant = side.town(), side.chance, number % 2 == 0
     first, second = chance.sample(town.people, 2)
     text = opinion(
@@ -170,8 +166,8 @@ def sentiment(side: Side, number: int) -> list[Single]:
 
 
 def acceptability(side: Side, _: int) -> list[Single]:
-    """Write what a woman and a man say of themselves; and the same with "she" and "he" exchanged.
-    The woman mostly comes first.
+    """Write what a woman and a man say of themselves; the twin exchanges "she" and "he". The woman
+    mostly comes first.
     """
     town, chance = side.town(), side.chance
     parts = []
@@ -186,7 +182,7 @@ def acceptability(side: Side, _: int) -> list[Single]:
 
 
 class Question(NamedTuple):
-    """A passage, a question, four options, and the index of the right one."""
+    """A passage, a question, four options, the right one's index."""
 
     passage: str
     question: str
@@ -203,7 +199,7 @@ class Story(NamedTuple):
 
 
 class Pronoun(NamedTuple):
-    """A sentence, its pronoun, the two people it may mean, and the one it means."""
+    """A sentence, its pronoun, the two people it may mean, the right one."""
 
     sentence: str
     pronoun: str
@@ -213,11 +209,16 @@ class Pronoun(NamedTuple):
 
 def passages(side: Side, number: int) -> list[Question]:
     """Tell and show a quality of a belonging (middle) or a relative (high), and ask for it. The
-    options are both poles of it and of an untold one: none looks right by itself.
+    options are both poles of it and of an untold one.
     """
     chance, kinds = side.chance, (OF_THINGS, OF_PEOPLE)[number % 2]
     _, (quality, untold, *_) = draw_portrait(side, tuple(kinds))
-    facts = side.synonym(quality), side.contrary(quality), untold, side.contrary(untold)
+    facts = (
+        quality.synonym(chance),
+        quality.contrary(chance),
+        untold,
+        untold.contrary(chance),
+    )
     options = [fact.value for fact in facts]
     text = [side.tell(quality), side.show(quality), side.tell(quality)]
     right = options[0]
@@ -228,19 +229,19 @@ def passages(side: Side, number: int) -> list[Question]:
 
 
 def stories(side: Side, number: int) -> list[Story]:
-    """Tell and show a quality in four sentences; the wrong ending has the opposite."""
+    """Tell and show a quality in four sentences; the wrong ending has the contrary."""
     chance = side.chance
     _, (quality, *_) = draw_portrait(side, tuple(chance.choice((OF_PEOPLE, OF_THINGS))))
-    again, right = side.synonym(quality), number % 2
+    again, right = quality.synonym(chance), number % 2
     sentences = side.tell(quality), side.show(quality), side.show(quality), side.tell(again)
-    good, bad = (sentence(side.tell(end)) for end in (side.synonym(again), side.contrary(again)))
+    good, bad = (
+        sentence(side.tell(end)) for end in (again.synonym(chance), again.contrary(side.chance))
+    )
     return [Story(tuple(map(sentence, sentences)), (bad, good) if right else (good, bad), right)]
 
 
 def pronouns(side: Side, _: int) -> list[Pronoun]:
-    """Write a sentence on two people of one sex whose reason fits one of them, and its twin with
-    the people exchanged.
-    """
+    """Write a sentence on two people of one sex whose reason fits one of them, and its twin."""
     town, chance = side.town(), side.chance
     first, second = chance.sample(chance.choice((town.women, town.men)), 2)
     template = chance.choice(THANKS)

@@ -1,10 +1,11 @@
 """A page about one relative or belonging, as some kind of text."""
 
+from collections.abc import Callable
 from random import Random
 
 from gpt1.town import lexicon
 from gpt1.town.qualities import ALL, OF_PEOPLE, OF_THINGS, POLE_OF
-from gpt1.town.telling import ASKING_WHETHER, OF_ONE, Fact, clause_of, fill, sentence, synonym
+from gpt1.town.telling import ASKING_WHETHER, OF_ONE, Fact, clause_of, fill, sentence
 from gpt1.town.town import Town
 
 WORDINGS = 8
@@ -12,7 +13,7 @@ ONES = {"she": "woman", "he": "man", "it": "thing"}
 
 
 class Scene:
-    """Sentences about a town, two people who talk in them, and their subject."""
+    """Sentences about a town, two speakers, and their subject."""
 
     def __init__(self, town: Town, chance: Random) -> None:
         self.town, self.chance = town, chance
@@ -37,18 +38,18 @@ class Scene:
         return [self.town.fact(kind, self.subject) for kind in self.qualities]
 
     def unknown(self) -> Fact:
-        """Return a quality of the subject that the text does not mention, true or not."""
+        """Return a quality that the text does not mention, true or not."""
         fact = self.town.fact(self.chance.choice(self.others), self.subject)
-        return fact if self.chance.random() < 0.5 else self.town.contrary(fact)
+        return fact if self.chance.random() < 0.5 else fact.contrary(self.chance)
 
     def name(self) -> str | None:
-        """Return a pronoun for the subject, or nothing where its name is to be said."""
+        """Return a pronoun for the subject, or None where its name is due."""
         return (
             self.town.pronoun(self.subject) if self.named and self.chance.random() < 0.8 else None
         )
 
     def word(self, fact: Fact) -> str:
-        """Word the fact in any way; at times a quality is told twice, with its opposite denied, or
+        """Word the fact in any way; a quality may be told twice, with its contrary denied, or
         likened.
         """
         chance, pronoun = self.chance, self.name() if fact.subject == self.subject else None
@@ -57,7 +58,7 @@ class Scene:
         text, kind = clause_of(fact, wording, pronoun), chance.random()
         if fact.kind not in ALL or kind < 0.3:
             return text
-        again = synonym(chance, fact).value
+        again = fact.synonym(chance).value
         likes = [f"as {like}" for like in POLE_OF[fact.value].likes]
         if kind < 0.7:
             return fill(
@@ -69,13 +70,13 @@ class Scene:
                 one=ONES[self.town.pronoun(self.subject)],
             )
         return (
-            f"{text}, not {self.town.contrary(fact).value}"
+            f"{text}, not {fact.contrary(chance).value}"
             if kind < 0.85
             else f"{text} {chance.choice((*likes, f'in {fact.kind}'))}"
         )
 
     def tell(self, fact: Fact) -> str:
-        """Word the fact in any way; a quality may also only show."""
+        """Word the fact in any way, or only show it."""
         shows = fact.kind in ALL and self.chance.random() < 0.25
         return self.show(fact) if shows else self.word(fact)
 
@@ -137,11 +138,5 @@ def notice(scene: Scene, clauses: list[str]) -> list[str]:
     ]
 
 
-GENRES = {
-    "story": prose,
-    "letter": letter,
-    "diary": diary,
-    "report": report,
-    "talk": talk,
-    "notice": notice,
-}
+Genre = Callable[[Scene, list[str]], list[str]]
+GENRES: tuple[Genre, ...] = (prose, letter, diary, report, talk, notice)

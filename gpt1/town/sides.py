@@ -1,6 +1,5 @@
-"""The two sides of every task, training rows on one, dev and test rows on the other, without a
-common name, street or sentence. They share wordings: in an unknown wording a classifier is right by
-luck.
+"""The two sides of every task: training rows on one, dev and test rows on the other. They share
+wordings, but no name, street or sentence.
 """
 
 import re
@@ -9,8 +8,8 @@ from itertools import chain
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from gpt1.town.qualities import ALL, OF_PEOPLE, OPPOSITE, POLE_OF, Pole
-from gpt1.town.tales import Slots, Tale, contrary
+from gpt1.town.qualities import ALL, OF_PEOPLE, POLE_OF
+from gpt1.town.tales import Slots, Tale, exchanged
 from gpt1.town.telling import OF_QUALITY, Fact, clause_of
 from gpt1.town.town import Town
 
@@ -25,10 +24,8 @@ FRAME = re.compile(
 
 
 class Side(NamedTuple):
-    """What rows of one side may use.
-
-    names: every other name of people and streets; forbidden: sentences of the books, in lower case;
-    words: which words of a meaning.
+    """What rows of one side may use. names: every other name; forbidden: sentences of the books;
+    words: which of a meaning.
     """
 
     names: slice
@@ -40,21 +37,9 @@ class Side(NamedTuple):
         """Return a small town of this side."""
         return Town(self.chance, self.names)
 
-    def word(self, pole: Pole, *but: str) -> str:
-        """Return a word for a pole, none of `but`."""
-        return self.chance.choice([word for word in pole.words[self.words] if word not in but])
-
     def fact(self, kind: str, subject: str, pole: int) -> Fact:
-        """Return a quality in a word of this side."""
-        return Fact(kind, subject, self.word(ALL[kind][pole]))
-
-    def synonym(self, fact: Fact) -> Fact:
-        """Return a quality in another word."""
-        return fact._replace(value=self.word(POLE_OF[fact.value], fact.value))
-
-    def contrary(self, fact: Fact) -> Fact:
-        """Return the opposite of a quality."""
-        return fact._replace(value=self.word(OPPOSITE[fact.value]))
+        """Return a quality in any word."""
+        return Fact(kind, subject, self.chance.choice(ALL[kind][pole].words))
 
     def tell(self, fact: Fact) -> str:
         """Return the fact in any wording."""
@@ -65,26 +50,20 @@ class Side(NamedTuple):
         return self.chance.choice(POLE_OF[fact.value].signs).format(s=fact.subject)
 
     def tale(self, tale: Tale) -> tuple[str, list[Slots]]:
-        """Return a frame and two fillings: something is of a first pole, and the same exchanged.
-        The books have neither.
+        """Return a frame and two fillings, one of a first pole and its contrary; neither is in the
+        books.
         """
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
-            for slot, twin in (("a", "a2"), ("b", "b2")):
-                words = POLE_OF[slots[slot]].words[self.words]
-                slots[slot], slots[twin] = self.chance.sample(words, 2)
-            both = sorted(
-                (slots, contrary(slots)),
-                key=lambda candidate: candidate["a"] not in FIRST_POLES,
-            )
+            for slot, twin in (("a", "a2"), ("b", "b2")):  # anew, as the shipped rows have them
+                slots[slot], slots[twin] = self.chance.sample(POLE_OF[slots[slot]].words, 2)
+            both = sorted((slots, exchanged(slots)), key=lambda way: way["a"] not in FIRST_POLES)
             if not any(frame.format(**filled).lower() in self.forbidden for filled in both):
                 return frame, both
 
 
 def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
-    """Return a new town and, of a relative or a belonging, every quality of the topic in random
-    order.
-    """
+    """Return a new town and, of one subject, every quality of the topic in random order."""
     town, chance = side.town(), side.chance
     subject = chance.choice(town.relatives if topic[0] in OF_PEOPLE else town.belongings)
     kinds = chance.sample(topic, len(topic))
@@ -92,9 +71,7 @@ def draw_portrait(side: Side, topic: Sequence[str]) -> tuple[Town, list[Fact]]:
 
 
 def clauses(text: str) -> list[str]:
-    """Return the text between marks of punctuation, in lower case, by which tasks' texts are looked
-    up in the books.
-    """
+    """Return the clauses of a text, in lower case, by which texts are looked up in the books."""
     return [
         clause
         for phrase in re.split(r'[.,?!:;"]+', text.lower())
@@ -103,14 +80,14 @@ def clauses(text: str) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, and quoted ones within, in lower case."""
+    """Return the sentences of a text, and quoted ones, in lower case."""
     parts = (sentence.strip(" ,;") for sentence in re.split(r'[.?!:"]+', text.lower()))
     return [sentence for sentence in parts if " " in sentence]
 
 
 def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
-    """Return this many rows of make(side, 0), make(side, 1), …, each a row or two twins, drawn
-    again where one occurred before or has a forbidden clause. Some get a wrong label.
+    """Return `count` rows of make(side, 0), make(side, 1), …, each a row or two twins, drawn again
+    where one is not new or has a forbidden clause.
     """
     rows, number = dict[Row, None](), 0
     while len(rows) < count:
@@ -124,9 +101,7 @@ def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> 
 
 
 def misjudged(rows: list[Row]) -> list[Row]:
-    """Exchange the labels of two neighbours, or twins, once in 26 rows: people who label err
-    too.
-    """
+    """Exchange the labels of two neighbours once in 26 rows: people who label err too."""
     for row in range(ERR - 2, len(rows) - 1, ERR):
         first, second = rows[row : row + 2]
         rows[row : row + 2] = (

@@ -1,6 +1,4 @@
-"""Tales whose meaning depends on order: what a "not" covers, what came last, who was first. With
-two fillers exchanged a tale says the contrary.
-"""
+"""Tales whose meaning depends on order. With two fillers exchanged a tale says the contrary."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,7 +28,7 @@ ADVERBS = words(
 
 class Tale(NamedTuple):
     """Frames of equal meaning, what follows from them, and short questions with answers. `draw`
-    fills the slots from the town, or changes it to fit.
+    fills the slots.
     """
 
     frames: tuple[str, ...]
@@ -57,13 +55,13 @@ def _order(town: Town) -> Slots:
 
 
 def _two_words(town: Town, first: Pole, second: Pole) -> Slots:
-    """Return two words of one meaning as {a} and {a2}, and two of the contrary as {b} and {b2}."""
+    """Return two words of one meaning as {a} and {a2}, two of the contrary as {b} and {b2}."""
     words = *town.chance.sample(first.words, 2), *town.chance.sample(second.words, 2)
     return dict(zip(("a", "a2", "b", "b2"), words, strict=True))
 
 
-def contrary(slots: Slots) -> Slots:
-    """Exchange the two words of one meaning for the two of the contrary."""
+def exchanged(slots: Slots) -> Slots:
+    """Exchange the words of one meaning for those of the contrary."""
     return slots | {"a": slots["b"], "a2": slots["b2"], "b": slots["a"], "b2": slots["a2"]}
 
 
@@ -128,9 +126,8 @@ TALES = (NEGATION, ORDER, CAME)
 
 
 def tell(scene: Scene) -> None:
-    """Tell a tale, short questions about it with answers, and what follows.
-
-    Nothing false is said: networks do not learn order where a claim may be its contrary.
+    """Tell a tale, questions with answers, and what follows. Nothing false is said, or networks
+    would not learn order.
     """
     chance = scene.chance
     tale = chance.choice(TALES)

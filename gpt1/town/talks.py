@@ -1,8 +1,8 @@
-"""What a page says of its subject: told, asked, doubted, said in other words."""
+"""What a page says of its subject."""
 
 from gpt1.town import telling
 from gpt1.town.scenes import GENRES, Scene
-from gpt1.town.telling import clause_of, fill, synonym
+from gpt1.town.telling import clause_of, fill
 from gpt1.town.town import PERSON_KINDS, THING_KINDS
 
 REASONS = ("because {0}, {1}", "{0}; therefore {1}", "since {0}, {1}", "{1}, for {0}")
@@ -20,11 +20,11 @@ def introduce(scene: Scene) -> None:
                 chance.choice(telling.OF_TWO),
                 scene.subject,
                 town.pronoun(scene.subject),
-                v=synonym(chance, facts[0]).value,
-                w=synonym(chance, facts[1]).value,
+                v=facts[0].synonym(chance).value,
+                w=facts[1].synonym(chance).value,
             )
         )
-    scene.say(*chance.choice(list(GENRES.values()))(scene, clauses))
+    scene.say(*chance.choice(GENRES)(scene, clauses))
     scene.named = True
 
 
@@ -35,17 +35,17 @@ def claim(scene: Scene) -> None:
     if verdict is telling.UNKNOWN:
         clause = scene.word(scene.unknown())
     elif verdict is telling.FALSE:
-        clause = scene.tell(scene.town.contrary(fact))
+        clause = scene.tell(fact.contrary(chance))
     else:
         clause = scene.tell(fact)
     scene.say(f"{scene.who()} said: {clause}", chance.choice(verdict))
 
 
 def question(scene: Scene) -> None:
-    """Ask whether the subject is so, and answer: yes, no, or nobody knows."""
+    """Ask whether the subject is so, and answer."""
     chance, fact = scene.chance, scene.one()
     kind = chance.random()
-    claim = fact if kind < 0.4 else scene.town.contrary(fact) if kind < 0.8 else scene.unknown()
+    claim = fact if kind < 0.4 else fact.contrary(chance) if kind < 0.8 else scene.unknown()
     scene.say(f"{scene.ask(claim)}?")
     if kind < 0.8:
         scene.say(
@@ -57,15 +57,15 @@ def question(scene: Scene) -> None:
 
 
 def quiz(scene: Scene) -> None:
-    """Tell what is so, then ask short questions with answers: yes, no, or nobody knows."""
-    chance, town = scene.chance, scene.town
+    """Tell what is so, then ask short questions with answers."""
+    chance = scene.chance
     scene.say(scene.tell(scene.one()))
     for _ in range(chance.randint(3, 6)):
         fact, kind = scene.one(), chance.random()
         if kind < 0.36:
             scene.say(f"{fact.value}?", "yes")
         elif kind < 0.7:
-            scene.say(f"{town.contrary(fact).value}?", "no")
+            scene.say(f"{fact.contrary(chance).value}?", "no")
         else:
             scene.say(f"{scene.unknown().value}?", "perhaps")
 
@@ -82,17 +82,17 @@ def nouns(scene: Scene) -> None:
 def restate(scene: Scene) -> None:
     """Tell a quality twice, in different words."""
     fact = scene.one()
-    scene.say(f"{scene.tell(fact)}; in other words, {scene.tell(synonym(scene.chance, fact))}")
+    scene.say(f"{scene.tell(fact)}; in other words, {scene.tell(fact.synonym(scene.chance))}")
 
 
 def compare(scene: Scene) -> None:
-    """Let two people say or ask the same thing in different words, or not."""
+    """Let two people say or ask the same thing, or not."""
     chance, fact = scene.chance, scene.one()
     same = chance.random() < 0.5
     other = (
-        synonym(chance, fact)
+        fact.synonym(chance)
         if same
-        else scene.town.contrary(fact)
+        else fact.contrary(chance)
         if chance.random() < 0.5
         else scene.unknown()
     )
@@ -104,7 +104,7 @@ def compare(scene: Scene) -> None:
 
 
 def check_answer(scene: Scene) -> None:
-    """Ask about a quality, and let somebody say an answer or none."""
+    """Ask about a quality, and let somebody answer or not."""
     chance, fact = scene.chance, scene.one()
     good = chance.random() < 0.6
     answer = (

@@ -1,23 +1,30 @@
-"""How to tell and ask for facts: each kind in eight wordings of one meaning; {s} is the subject,
-{v} the value.
-"""
+"""Wordings of facts, eight of one meaning for each kind; {s} is the subject, {v} the value."""
 
 import re
 from random import Random
 from typing import NamedTuple
 
 from gpt1.town.lexicon import lines
-from gpt1.town.qualities import POLE_OF
+from gpt1.town.qualities import OPPOSITE, POLE_OF
 
 
 class Fact(NamedTuple):
-    """`kind` is a key of TELLINGS or a quality, with any word of its pole as `value`; `subject` and
-    `value` stand as in a sentence: "the kite", "a baker".
+    """A fact in words as in a sentence: "the kite", "a baker". `kind`: a key of TELLINGS, or a
+    quality, of which `value` is a word.
     """
 
     kind: str
     subject: str
     value: str
+
+    def synonym(self, chance: Random) -> "Fact":
+        """Return it in another word."""
+        words = POLE_OF[self.value].words
+        return self._replace(value=chance.choice([word for word in words if word != self.value]))
+
+    def contrary(self, chance: Random) -> "Fact":
+        """Return its opposite, in any word."""
+        return self._replace(value=chance.choice(OPPOSITE[self.value].words))
 
 
 TELLINGS = {
@@ -158,9 +165,7 @@ OBJECT = {"she": "her", "he": "him", "it": "it"}
 
 
 def fill(template: str, subject: str, pronoun: str | None = None, **values: str) -> str:
-    """Fill in the subject for {s}, or a pronoun: her or him where {s} is not the subject of its
-    clause.
-    """
+    """Fill in the subject for {s}, or a pronoun, which may be her or him."""
     if pronoun:
         template = re.sub(
             r"(^|\bthat |^was |^did |\{one\} )?\{s\}",
@@ -171,14 +176,8 @@ def fill(template: str, subject: str, pronoun: str | None = None, **values: str)
 
 
 def clause_of(fact: Fact, wording: int, pronoun: str | None = None) -> str:
-    """Return a clause that states the fact, with a pronoun for the subject where one is given."""
+    """Return a clause that states the fact."""
     return fill(TELLINGS.get(fact.kind, OF_QUALITY)[wording], fact.subject, pronoun, v=fact.value)
-
-
-def synonym(chance: Random, fact: Fact) -> Fact:
-    """Return a quality in another of its words."""
-    words = POLE_OF[fact.value].words
-    return fact._replace(value=chance.choice([word for word in words if word != fact.value]))
 
 
 def sentence(clause: str) -> str:

@@ -1,12 +1,10 @@
-"""A town: who lives there, what they own, what they are like. Facts hold until an event changes
-them.
-"""
+"""A town and its facts, which hold until an event changes them."""
 
 from collections.abc import Sequence
 from random import Random
 
 from gpt1.town import lexicon
-from gpt1.town.qualities import ALL, OF_PEOPLE, OF_THINGS, OPPOSITE, POLE_OF, RELATIVES
+from gpt1.town.qualities import ALL, OF_PEOPLE, OF_THINGS, POLE_OF, RELATIVES
 from gpt1.town.telling import Fact, with_articles
 
 THING_KINDS = ("owner", "colour", "material")
@@ -15,9 +13,8 @@ PEOPLE = 8
 
 
 class Town:
-    """People by name, things by noun ("the kite"), and every fact about them; relatives ("Anna's
-    aunt") and belongings ("Anna's kite") have qualities too. `names`: which names of people and
-    streets it may take.
+    """People by name, things by noun ("the kite"), and facts about them; relatives ("Anna's aunt")
+    and belongings ("Anna's kite") have qualities too. `names`: which it may take.
     """
 
     def __init__(
@@ -72,15 +69,11 @@ class Town:
         self.values[fact.kind, fact.subject] = fact.value
 
     def fact(self, kind: str, subject: str) -> Fact:
-        """Return the fact as it stands; a quality in any of its words."""
+        """Return the fact as it stands; a quality in any word."""
         value = self.values[kind, subject]
         return Fact(
             kind, subject, self.chance.choice(POLE_OF[value].words) if kind in ALL else value
         )
-
-    def contrary(self, fact: Fact) -> Fact:
-        """Return the opposite of a quality, in any word."""
-        return fact._replace(value=self.chance.choice(OPPOSITE[fact.value].words))
 
     def new_value(self, kind: str, subject: str) -> str:
         """Return a value that the subject does not have now."""
