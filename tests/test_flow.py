@@ -406,7 +406,7 @@ def test_the_service_runs_and_cancels_what_is_asked_for_in_its_folder(graph, tmp
     assert "make serve starts one" in (said := alone.communicate()[0]), said
     assert said.count("\n") == 1
     other = Graph(tmp_path_factory.mktemp("other"))
-    with serving(graph) as (service, address), serving(other) as (_, others):
+    with serving(graph) as (_, address), serving(other) as (_, others):
         assert address != others
         with graph.waiting("work-a"):
             done = graph.start("reproduce-table2", program=RUN_DEPLOYMENT)
