@@ -1,4 +1,3 @@
-# make reproduce and make test set up first.
 VENV ?= .venv
 export PYTHON VENV TORCH_INDEX
 SHELL := /bin/bash
@@ -8,9 +7,7 @@ export DO_NOT_TRACK := 1
 # hundreds of Pythons start: modules are compiled once
 unexport PYTHONDONTWRITEBYTECODE
 
-# the longest files first: both workers end together
-PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder \
-	$(addprefix tests/test_,readme.py flow.py stages_train.py) $(wildcard tests/test_*.py)
+PYTEST := pytest -n 2 --dist loadfile --no-loadscope-reorder
 .DEFAULT_GOAL := help
 .PHONY: help setup profile reproduce serve ui docs test test-all clean
 
@@ -71,7 +68,7 @@ docs: setup  ## the documentation, as the folder site/, readable from disk
 test: setup  ## style, types, the tests
 	ruff check
 	ruff format --check
-	mypy & $(PYTEST) -m 'not long'; status=$$?; wait $$! && exit $$status
+	mypy & $(PYTEST) -m 'not long' && wait $$!
 
 test-all: setup  ## also the longest; more examples
 	$(PYTEST) --hypothesis-profile all
