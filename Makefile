@@ -1,4 +1,3 @@
-# make reproduce and make test set up first.
 VENV ?= .venv
 export PYTHON VENV TORCH_INDEX
 SHELL := /bin/bash
@@ -69,8 +68,7 @@ docs: setup  ## the documentation, as the folder site/, readable from disk
 test: setup  ## style, types, the tests
 	ruff check
 	ruff format --check
-	mypy
-	$(PYTEST) -m 'not long'
+	mypy & $(PYTEST) -m 'not long' && wait $$!
 
 test-all: setup  ## also the longest; more examples
 	$(PYTEST) --hypothesis-profile all

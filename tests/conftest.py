@@ -27,14 +27,17 @@ sys.dont_write_bytecode = True  # but this one imports files from folders whose 
 for profile, examples in (("suite", 100), ("all", 400)):  # all: of `make test-all`
     settings.register_profile(profile, deadline=None, max_examples=examples)  # a machine is busy
 settings.load_profile("suite")
+LONGEST = ("test_readme", "test_flow", "test_stages_train")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out tests by their marks
 def pytest_collection_modifyitems(items):
-    """What is long is slow. Slow tests, those of real servers, kills and time limits, run once
-    more where they fail: a machine that starves them is no fault of the code. The summary names
-    each (R). Not after its timeout, which counts once for both: the second could hang for ever.
+    """The longest files come first: both workers end together. What is long is slow. Slow tests,
+    those of real servers, kills and time limits, run once more where they fail: a machine that
+    starves them is no fault of the code. The summary names each (R). Not after its timeout, which
+    counts once for both: the second could hang for ever.
     """
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker("slow")

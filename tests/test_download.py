@@ -161,7 +161,12 @@ def test_terms_are_shown_and_accepted_by_name(checkout, hub):
                 "scitail did not come (OSError: expected the checksum",
             ],
         ),
-        ("--download cola", 900, ["cola did not come (RemoteProtocolError: peer closed"]),
+        pytest.param(
+            "--download cola",
+            900,
+            ["cola did not come (RemoteProtocolError: peer closed"],
+            marks=pytest.mark.long,  # the client tries again, for 20 seconds
+        ),
         ("--download stsb", 90, ["stsb did not come (RemoteProtocolError"]),
     ],
 )

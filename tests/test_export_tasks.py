@@ -146,7 +146,7 @@ def test_choices_are_answered_as_we_do(exported, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["mrpc", "race"])
+@pytest.mark.parametrize("name", [pytest.param("mrpc", marks=pytest.mark.long), "race"])
 def test_a_cards_example_runs_in_its_folder(exported, name):
     printed = run_example(Path(exported(name)[0]))
     assert ("paraphrase" if name == "mrpc" else "tensor([[0.") in printed

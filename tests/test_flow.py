@@ -69,6 +69,7 @@ stages:
     outs: [data/pretrain/transformer]
 """
 LINE = "pretrain transformer/seed-0: update {} of 2400, loss 3.214, 9 tokens/s, 19.1 min left\n"
+RUN_DEPLOYMENT = ("-m", "prefect", "deployment", "run")
 NAMES = ["first", "table2", "work-a", "work-b"]
 
 
@@ -401,15 +402,14 @@ def seen(address, key="state_name"):
 @pytest.mark.timeout(400)
 def test_the_service_runs_and_cancels_what_is_asked_for_in_its_folder(graph, tmp_path_factory):
     """`make serve` in two folders, then `prefect deployment run reproduce-table2`, by its bare name."""
-    run_it = ("-m", "prefect", "deployment", "run")
-    alone = graph.start("reproduce-table2", program=run_it)
+    alone = graph.start("reproduce-table2", program=RUN_DEPLOYMENT)
     assert "make serve starts one" in (said := alone.communicate()[0]), said
     assert said.count("\n") == 1
     other = Graph(tmp_path_factory.mktemp("other"))
-    with serving(graph) as (service, address), serving(other) as (_, others):
+    with serving(graph) as (_, address), serving(other) as (_, others):
         assert address != others
         with graph.waiting("work-a"):
-            done = graph.start("reproduce-table2", program=run_it)
+            done = graph.start("reproduce-table2", program=RUN_DEPLOYMENT)
             assert done.wait(100) == 0, done.stdout.read()
             stage = graph.pid("work-a")
             run = next(word for word in done.stdout.read().split() if len(word) == 36)
@@ -417,12 +417,18 @@ def test_the_service_runs_and_cancels_what_is_asked_for_in_its_folder(graph, tmp
             assert cancel.wait(60) == 0
             until(lambda: not psutil.pid_exists(stage))
             assert (graph.folder / "saved-work-a").exists()
-        graph.start("reproduce-table2", "--watch", program=run_it).communicate(timeout=200)
+        graph.start("reproduce-table2", "--watch", program=RUN_DEPLOYMENT).communicate(timeout=200)
         assert sorted(graph.journal()) == ["first", "table2", "work-a"]
         assert not (other.folder / "journal").exists()
         assert seen(address) == ["Completed", "Cancelled"]
         assert seen(others) == []
 
+
+@pytest.mark.long
+@pytest.mark.server
+@pytest.mark.timeout(400)
+def test_the_service_starts_a_lost_server_again_and_a_killed_run_has_crashed(graph):
+    with serving(graph) as (service, address):
         [server] = [
             child for child in psutil.Process(service.pid).children() if "server" in child.cmdline()
         ]
@@ -430,10 +436,10 @@ def test_the_service_runs_and_cancels_what_is_asked_for_in_its_folder(graph, tmp
         assert any("it is started again" in line for line in iter(service.stdout.readline, ""))
         until(lambda: is_up(f"{address}/api/health"))
         with graph.waiting("work-b"):
-            graph.start("reproduce-all", program=run_it).wait(100)
+            graph.start("reproduce-all", program=RUN_DEPLOYMENT).wait(100)
             graph.pid("work-b")
-            for one in (*psutil.Process(service.pid).children(recursive=True), service):
-                one.kill()
+            for process in (*psutil.Process(service.pid).children(recursive=True), service):
+                process.kill()
             service.wait()
     with serving(graph) as (_, address):
         assert seen(address)[0] == "Crashed"
