@@ -247,6 +247,7 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     tracker = begin()
     for line in lines[1:]:
         tracker.log(line["update"], {key: value for key, value in line.items() if key != "update"})
+    assert wait_for(lambda: sent("system/cpu_utilization_percentage")), "MLflow's own measure"
     tracker.close("FINISHED")
     assert runs()[PRETRAINED].info.status == "FINISHED"
     assert sync(read_params()) == (1, 1)
