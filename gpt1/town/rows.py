@@ -13,9 +13,9 @@ from typing import NamedTuple
 from gpt1.town import lexicon, tales
 from gpt1.town.happenings import OPINION_TEMPLATES, THANKS, opinion
 from gpt1.town.lexicon import lines
-from gpt1.town.qualities import OF_PEOPLE, OF_THINGS, RELATIVES
-from gpt1.town.scenes import Genre, Scene
-from gpt1.town.sides import FRAMES, USUAL, Side, draw_portrait
+from gpt1.town.qualities import OF_PEOPLE, RELATIVES
+from gpt1.town.scenes import GENRES, Scene
+from gpt1.town.sides import USUAL, Side, draw_portrait
 from gpt1.town.tales import Slots
 from gpt1.town.telling import ASKING_WHETHER, Fact, question, sentence
 from gpt1.town.town import Town
@@ -95,11 +95,16 @@ def answers(side: Side, _: int) -> list[Pair]:
 
 
 def paraphrase(side: Side, _: int) -> list[Pair]:
+<<<<<<< HEAD:gpt1/town/rows.py
     """Write two sentences on what somebody is: the same in other words, or the contrary."""
+=======
+    """Write a sentence on what somebody is and is not, and the same in other words or, in the twin,
+    the contrary.
+    """
+>>>>>>> steady:gpt1/town/pairs.py
     frame, both = side.tale(tales.NEGATION)
-    others = [other for other in tales.NEGATION.frames[:FRAMES] if other != frame]
-    first, again = _graded(side, f"{frame}|{side.chance.choice(others)}").split("|")
-    return _twins(sentence(first), sentence(again.format(**both[0])), both, ("1", "0"))
+    again = sentence(side.chance.choice(tales.NEGATION.claims).format(**both[0]))
+    return _twins(sentence(_graded(side, frame)), again, both, ("1", "0"))
 
 
 def _graded(side: Side, frame: str) -> str:
