@@ -13,8 +13,8 @@ from typing import NamedTuple
 from gpt1.town import lexicon, tales
 from gpt1.town.happenings import OPINION_TEMPLATES, THANKS, opinion
 from gpt1.town.lexicon import lines
-from gpt1.town.qualities import OF_PEOPLE, RELATIVES
-from gpt1.town.scenes import GENRES, Scene
+from gpt1.town.qualities import OF_PEOPLE, OF_THINGS, RELATIVES
+from gpt1.town.scenes import Genre, Scene
 from gpt1.town.sides import USUAL, Side, draw_portrait
 from gpt1.town.tales import Slots
 from gpt1.town.telling import ASKING_WHETHER, Fact, question, sentence
@@ -95,13 +95,9 @@ def answers(side: Side, _: int) -> list[Pair]:
 
 
 def paraphrase(side: Side, _: int) -> list[Pair]:
-<<<<<<< HEAD:gpt1/town/rows.py
-    """Write two sentences on what somebody is: the same in other words, or the contrary."""
-=======
     """Write a sentence on what somebody is and is not, and the same in other words or, in the twin,
     the contrary.
     """
->>>>>>> steady:gpt1/town/pairs.py
     frame, both = side.tale(tales.NEGATION)
     again = sentence(side.chance.choice(tales.NEGATION.claims).format(**both[0]))
     return _twins(sentence(_graded(side, frame)), again, both, ("1", "0"))
