@@ -55,8 +55,9 @@ class Side(NamedTuple):
         """
         while True:
             frame, slots = self.chance.choice(tale.frames[:FRAMES]), tale.draw(self.town())
-            for slot, twin in (("a", "a2"), ("b", "b2")):  # anew, as the shipped rows have them
-                slots[slot], slots[twin] = self.chance.sample(POLE_OF[slots[slot]].words, 2)
+            for slot, twin in (("a", "a2"), ("b", "b2")):
+                words = POLE_OF[slots[slot]].words[self.words]
+                slots[slot], slots[twin] = self.chance.sample(words, 2)
             both = sorted((slots, exchanged(slots)), key=lambda way: way["a"] not in FIRST_POLES)
             if not any(frame.format(**filled).lower() in self.forbidden for filled in both):
                 return frame, both
