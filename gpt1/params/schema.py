@@ -81,7 +81,7 @@ class Model(Section):
 
 
 class Transformer(Section):
-    """Of the Transformer's pre-training; null: that of section `pretrain`."""
+    """learning_rate: of the Transformer's pre-training; null: that of section `pretrain`."""
 
     learning_rate: PositiveFloat | None
 
@@ -275,7 +275,7 @@ def _expect(path: str, found: Any, expected: Collection[Any]) -> None:
 
 
 def needed_sources(bpe: str, pretrain: str) -> list[str]:
-    """Return the sources that a run needs."""
+    """Return the sources that a run needs, by bpe.source and pretrain.source."""
     imported = "official" in (bpe, pretrain)
     wanted = {
         "books": pretrain == "train",

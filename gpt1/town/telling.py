@@ -18,12 +18,12 @@ class Fact(NamedTuple):
     value: str
 
     def synonym(self, chance: Random) -> "Fact":
-        """Return it in another word."""
+        """Return the quality in another word."""
         words = POLE_OF[self.value].words
         return self._replace(value=chance.choice([word for word in words if word != self.value]))
 
     def contrary(self, chance: Random) -> "Fact":
-        """Return its opposite, in any word."""
+        """Return the opposite quality, in any word."""
         return self._replace(value=chance.choice(OPPOSITE[self.value].words))
 
 

@@ -106,8 +106,8 @@ def by_length(examples: Examples, rows: Integers) -> Integers:
 
 
 def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
-    """Divide one process's part of a batch into equal micro-batches. Raises UserError where the
-    processes cannot share the batch equally.
+    """Divide one process's part of a batch into equal micro-batches of at most `micro_batch` rows.
+    Raises UserError where the processes cannot share the batch equally.
     """
     if len(rows) % processes:
         raise UserError(
