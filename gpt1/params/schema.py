@@ -310,8 +310,8 @@ def refuse_unknown(name: str, rows: Collection[str], section: str) -> None:
     """Raise UserError where params.yaml has no such row."""
     if name not in rows:
         raise UserError(
-            f"expected one of the rows {section} of {PARAMS}: {', '.join(rows) or 'none'}; found"
-            f" {name}{perhaps(name, rows)}"
+            f"expected one of the rows {section} of {PARAMS}, which gpt1 profile writes:"
+            f" {', '.join(rows) or 'none'}; found {name}{perhaps(name, rows)}"
         )
 
 
