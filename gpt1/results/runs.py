@@ -35,7 +35,7 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class or
     STS-B's score from 0 to 5; `answer`; `logits` before the softmax.
 
-    Raises UserError where there is no report, or one that cannot be read.
+    Raises UserError where a report is missing or damaged.
     """
     import pandas as pd
 
@@ -120,7 +120,7 @@ def within(run: str | None) -> Iterator[None]:
 
 @contextmanager
 def reading_run(option: str, folder: Path) -> Iterator[None]:
-    """Turn errors on a stranger's run into a UserError."""
+    """Turn errors on a stranger's run into a UserError that names the option."""
     try:
         yield
     except (

@@ -9,11 +9,9 @@ from gpt1.town.qualities import OPPOSITE, POLE_OF
 
 
 class Fact(NamedTuple):
-    """A fact in words as in a sentence: "the kite", "a baker". `kind`: a key of TELLINGS, or a
-    quality, of which `value` is a word.
-    """
+    """A fact in words as in a sentence: "the kite", "a baker"."""
 
-    kind: str
+    kind: str  # a key of TELLINGS, or a quality, of which `value` is a word
     subject: str
     value: str
 

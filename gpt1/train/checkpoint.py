@@ -56,7 +56,7 @@ class Checkpoint(NamedTuple):
 
     folder: Path
     position: Position
-    micro_batch: int | None
+    micro_batch: int | None  # which drew its dropout
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
@@ -122,8 +122,8 @@ def write_checkpoint(
 
 
 def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | None:
-    """Return a run's last whole checkpoint, and name damaged ones. Raises UserError where other
-    code made it, unless `accept`.
+    """Return a run's last whole checkpoint, or None; name damaged ones on stderr. Raises UserError
+    where other code made it, unless `accept`.
     """
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
