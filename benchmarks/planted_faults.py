@@ -43,7 +43,7 @@ ROOMS = (
     "gpt1/**/shards.py",
     "gpt1/results/intervals.py",
     "gpt1/**/scores.py",
-    "gpt1/**/continuations.py",
+    "gpt1/inference/zero_shot.py",
 )
 SWAPS = (
     "Add Sub, Sub Add, Mult Div, Div Mult, FloorDiv Mult, Mod FloorDiv, Pow Mult, Lt LtE, LtE Lt,"

@@ -16,15 +16,13 @@ BYTES_A_PARAMETER = 100  # gradient, Adam's averages, a checkpoint in the making
 
 @dataclass
 class Lanes:
-    """The lanes of a machine: their `count`, threads of each, free GPUs, GPUs of a pre-training
-    (`together`), and those that each stage has `taken`.
-    """
+    """The lanes of a machine, and its GPUs."""
 
     count: int
-    threads: int | None
-    gpus: list[str]
-    together: int = 0
-    taken: dict[str, list[str]] = field(default_factory=dict)
+    threads: int | None  # of a lane
+    gpus: list[str]  # that are free
+    together: int = 0  # GPUs of a pre-training
+    taken: dict[str, list[str]] = field(default_factory=dict)  # GPUs by stage
 
     @classmethod
     def of_machine(cls, requested: int | None = None) -> "Lanes":

@@ -1,5 +1,5 @@
 """This folder's name on Prefect's pages, and a plug-in (see prefect.toml) that leads `prefect
-deployment` and `prefect flow-run` here.
+deployment` and `prefect flow-run` to this folder's server.
 """
 
 import re

@@ -40,7 +40,7 @@ def log_of(name: str) -> Path:
 
 
 def log_text(name: str) -> str:
-    """Return the log of a stage, if it was started."""
+    """Return the log of a stage; "" before it starts."""
     log = log_of(name)
     return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
 
@@ -62,7 +62,9 @@ def stop_and_raise(*_: object) -> None:
 
 
 def repro(name: str, environment: Mapping[str, str]) -> None:
-    """Have DVC bring one stage up to date. Raises StageLostError or StageFailedError."""
+    """Have DVC bring one stage up to date. Raises StageLostError, or StageFailedError, also after a
+    requested stop.
+    """
     command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", name]
     waiting, path = "", f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
     # DVC's shell must become the stage, as bash does and dash does not: then the stage is DVC's own

@@ -163,7 +163,9 @@ def finish(command: str) -> State[Any]:
 
 
 def bring_up_to_date(targets: Sequence[str], lanes: int | None = None) -> State[Any]:
-    """Run what is out of date of these stages (none: all) and their needs, `lanes` at once."""
+    """Run what is out of date of these stages (none: all) and their needs, `lanes` at once (None:
+    as many as the machine allows).
+    """
     get_run_logger().info(f"in {Path.cwd()}")
     try:
         with alone_here() if deployment.id else nullcontext():

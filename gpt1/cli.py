@@ -82,7 +82,9 @@ def main() -> None:
 
 
 def called() -> None:
-    """Run the command of the command line. Raises UserError."""
+    """Run the command that the command line names. Raises UserError for one that it does not
+    understand.
+    """
     here = Path("gpt1/cli.py")
     if here.is_file() and not here.samefile(__file__):
         raise UserError(

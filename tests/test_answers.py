@@ -100,7 +100,8 @@ def test_the_best_seed_answers_unless_another_is_named(here):
 
 def test_what_is_not_there_is_one_line(here, tmp_path):
     with pytest.raises(
-        UserError, match=r"expected one of the rows tasks of params.yaml: .*; found winograd"
+        UserError,
+        match=r"expected one of the rows tasks of params.yaml, which gpt1 profile writes: .*; found winograd",
     ):
         finetuned_task(read_params(), "winograd")
     with pytest.raises(

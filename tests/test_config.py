@@ -44,6 +44,7 @@ def test_paper_profile_says_what_the_paper_says():
     ("dotted", "value", "line"),
     [
         ("finetune.lamda_lm", 0.5, "unknown key finetune.lamda_lm .*mean finetune.lambda_lm"),
+        ("variants", {}, "unknown key variants .*compose the file anew with gpt1 profile"),
         ("tasks.cola.finetune", {"epoch": 5}, "unknown key tasks.*mean tasks.cola.finetune.epochs"),
         ("ablations.lstm.networks", "lstm", "unknown key ablations.*mean ablations.lstm.network"),
         ("finetune.epochs", None, "finetune.epochs is missing"),

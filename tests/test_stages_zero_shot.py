@@ -294,6 +294,8 @@ def test_each_pretraining_answers(checkout):
     params = json.loads(Path("params.yaml").read_text())
     change("pretrain", params["pretrain"] | {"seeds": [0, 1]})
     write_snapshots("lstm", 1)
-    assert "run dvc repro pretrain@lstm-0" in refused(zero_shot.main, "lstm", "0")
+    said = refused(zero_shot.main, "lstm", "0")
+    assert "seed-0/summary.json" in said
+    assert "run dvc repro pretrain@lstm-0" in said
     zero_shot.main("lstm", "1")
     assert read_json(Path("data/zero_shot/lstm/seed-1/scores.json"))["network"] == "lstm"

@@ -1,1 +1,1 @@
-"""What all rooms stand on."""
+"""What all rooms stand on: errors, files, locks, the machine."""

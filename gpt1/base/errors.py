@@ -21,7 +21,7 @@ ELSEWHERE = "run this in a project folder (the root of a clone)"
 
 
 def printable(text: str) -> str:
-    """Escape what could steer a terminal."""
+    """Escape control characters and marks of direction, which could steer a terminal."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
         for letter in text
@@ -34,7 +34,7 @@ def plain(text: str) -> str:
 
 
 def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
-    """Return `; did you mean cola?` for a name like a known one."""
+    """Return `; did you mean cola?` for a name like a known one, else ""."""
     import difflib
 
     short = re.compile(".*".join(map(re.escape, name)))
@@ -51,18 +51,18 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 
 class UserError(Exception):
-    """A mistake that the user can correct."""
+    """A mistake that the user can correct. Its line says what was expected, found, and to do."""
 
     def __str__(self) -> str:
         return printable(" ".join(super().__str__().split()))
 
 
 class TemporaryError(UserError):
-    """A fault that the next try may not meet."""
+    """A fault, as of a network, that the next try may not meet."""
 
 
 def run_stage(main: Callable[[], None]) -> None:
-    """Run a stage; an error that a person can mend ends it with one line."""
+    """Run a stage; an error that a person can mend ends it with one line and a status."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # what it cannot encode is escaped, as on stderr
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout = sys.stdout or io.StringIO()  # it was closed

@@ -76,7 +76,7 @@ def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
 @contextmanager
 def writing_folder(folder: Path) -> Iterator[Path]:
     """Give a temporary folder, which replaces `folder` when the block ends without error. Raises
-    UserError.
+    UserError for a link or a mount point.
     """
     if folder.is_symlink() or folder.is_mount():
         raise UserError(
@@ -109,12 +109,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON. Raises OSError, or ValueError."""
+    """Read JSON. Raises OSError, or ValueError where it is damaged."""
     return parse_json(path.read_text(encoding="utf-8"))
 
 
 def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
-    """Read JSON of a type from a stranger's file. Raises UserError."""
+    """Read a JSON value of type `kind`. Raises UserError, which ends with `what_to_do`."""
     try:
         value = read_json(path)
         if not isinstance(value, kind):
@@ -125,7 +125,7 @@ def read_json_file(path: Path, what_to_do: str, kind: type = dict) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON. Raises ValueError."""
+    """Parse JSON. Raises ValueError, also for too deep nesting."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -133,7 +133,9 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Read arrays of numpy's savez, running no code. Raises OSError, KeyError, ValueError."""
+    """Read arrays of numpy's savez, running no code. Raises OSError, KeyError for a missing name,
+    ValueError for damage.
+    """
     import numpy as np
 
     try:
@@ -157,7 +159,7 @@ def fingerprint(value: Any) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a system or an editor hides a file."""
+    """Return whether a file is a system's or an editor's own, like ._a.txt."""
     return any(
         component.startswith((".", "~$")) or component == "__MACOSX"
         for component in PurePath(name).parts

@@ -1,4 +1,4 @@
-"""Ctrl-C, and the end of a parent."""
+"""Ctrl-C delayed, and processes that end with their parent."""
 
 import ctypes
 import signal
@@ -12,7 +12,7 @@ LIBC = ctypes.CDLL(None)  # before any fork
 
 
 def end_with_parent(number: int = signal.SIGTERM) -> None:
-    """Ask for a signal when this process's parent ends. Linux only."""
+    """Have the kernel send a signal when this process's parent ends. Linux only."""
     if sys.platform == "linux":
         LIBC.prctl(PR_SET_PDEATHSIG, number)
 

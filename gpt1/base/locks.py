@@ -9,7 +9,9 @@ from typing import IO
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[IO[str]]:
-    """Give the file, locked for this process. Raises BlockingIOError unless it is to `wait`."""
+    """Give the file, locked for this process. Without `wait`, raises BlockingIOError where another
+    process has it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -34,7 +36,9 @@ def server_address(name: str) -> str:
 
 @contextmanager
 def announced(name: str) -> Iterator[Callable[[str], None]]:
-    """Give a function that publishes an address. Raises BlockingIOError where that server runs."""
+    """Give a function that publishes a server's address until the block ends. Raises
+    BlockingIOError where one of that name runs.
+    """
     with locked(server_file(name), wait=False) as file:
 
         def announce(address: str) -> None:

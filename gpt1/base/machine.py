@@ -1,4 +1,4 @@
-"""Where a program runs."""
+"""Where a program runs: processor, cores, GPUs, settings, commit."""
 
 import os
 import platform
@@ -24,7 +24,7 @@ def machine() -> dict[str, str]:
 
 
 def checkout(folder: Path) -> dict[str, str]:
-    """Return a folder's git commit, and whether tracked files differ from it."""
+    """Return a folder's git commit, and whether tracked files but params.yaml differ from it."""
     git = ("git", "-C", str(folder))
     commit = output(*git, "rev-parse", "HEAD") or "unknown"
     status = output(*git, "status", "--porcelain", "--branch", "-uno", "--", ":!params.yaml")
@@ -82,7 +82,7 @@ def usable_gpus() -> int:
 
 
 def visible_gpus() -> list[str]:
-    """Return the numbers of the GPUs."""
+    """Return the GPUs of CUDA_VISIBLE_DEVICES, else of nvidia-smi, by number."""
     if setting("GPT1_DEVICE") == "cpu":
         return []
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:

@@ -19,11 +19,11 @@ BLOCK_CHARACTERS = 1_000_000  # of words read at a time
 
 @dataclass(frozen=True)
 class CleanedBook:
-    """A cleaned book, or file of documents. documents: how many, None for one book."""
+    """A cleaned book, or file of documents."""
 
     name: str
     path: Path
-    documents: int | None = None
+    documents: int | None = None  # how many; None: one book
 
     def name_of(self, row: int) -> str:
         """Return the name by which HoldOut decides on a document or book."""
@@ -98,7 +98,9 @@ def heldout_draw(name: str, seed: int) -> float:
 
 
 def cleaned_books(folder: Path) -> list[CleanedBook]:
-    """Return the books of stage clean, sorted by name. Raises UserError."""
+    """Return the cleaned books, sorted by name. Raises UserError where stage clean has not written
+    them.
+    """
     counts = read_json_file(folder / "counts.json", "run the stage that writes it: dvc repro clean")
     books = [CleanedBook(name, folder / BOOKS / name) for name in counts["books"]]
     files = [

@@ -27,8 +27,8 @@ CACHED_LENGTH = 100  # longer words are rare and not kept, so that the cache is 
 
 
 class Vocabulary:
-    """Pieces of words and their ids. Three special symbols follow the last: start, delimiter,
-    extract.
+    """Pieces of words and their ids. `size` leaves out three special symbols that follow: start,
+    delimiter, extract.
     """
 
     def __init__(self, characters: Sequence[str], merges: Sequence[tuple[str, str]]) -> None:
@@ -54,7 +54,7 @@ class Vocabulary:
         return read_vocabulary(folder, "run the stage that writes it again: dvc repro bpe")
 
     def save(self, folder: Path, facts: dict[str, Any]) -> None:
-        """Write vocab.json, merges.txt and meta.json."""
+        """Write vocab.json, merges.txt, and meta.json with `facts`."""
         from importlib.metadata import version
 
         write_json(folder / "vocab.json", self.table)
@@ -113,7 +113,7 @@ class Vocabulary:
             ) from None
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return text with a blank at each word's end. Raises ValueError for other ids."""
+        """Return the text of ids, a blank at each word's end. Raises ValueError for unknown ids."""
         pieces = []
         for id_ in ids:
             if not 0 <= id_ < len(self._decoded):

@@ -33,13 +33,11 @@ WHAT_TO_DO = (
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """A file of a corpus. name: relative path with forward slashes, without `.gz` or `.zst`; form:
-    text (one book), jsonl or parquet (a document a row).
-    """
+    """A file of a corpus."""
 
-    name: str
+    name: str  # relative path with forward slashes, without `.gz` or `.zst`
     path: Path
-    form: str
+    form: str  # text (one book), jsonl or parquet (a document a row)
 
     @property
     def packed(self) -> bool:
@@ -113,7 +111,7 @@ def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterato
 
 
 def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
-    """Raise UserError where bytes become more than text ever does."""
+    """Raise UserError where `bytes_` of a file unpack to more than text ever does."""
     if unpacked > UNPACKED_FREELY + TIGHTEST * bytes_:
         raise UserError(
             f"{file.path} unpacks to more than {TIGHTEST} times its size, expected text; take it"

@@ -40,7 +40,7 @@ def marks(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 class Body:
-    """The spans of a book, which comes in parts."""
+    """The spans of a book between marks of the licence, read in parts."""
 
     HEADER = 100_000  # a beginning longer than this is no licence, and is kept
     SMALL_PRINT = 20_000  # the same between two marks of a beginning
@@ -78,7 +78,7 @@ def _length(span: tuple[int, int]) -> int:
 
 
 def body(text: str) -> tuple[str, bool]:
-    """Return a text without the licence, and whether a mark began it."""
+    """Return a text without the licence, and whether a mark began the book."""
     spans = Body(0)
     for mark in marks(text):
         spans.mark(*mark)
@@ -87,18 +87,16 @@ def body(text: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class Inspection:
-    """A book's encoding, or why it is not text (`problem`). spans: bytes [start, stop) of the book,
-    unpacked; stripped: bytes of licence; licensed: whether it has its mark.
-    """
+    """What a first reading tells of a book."""
 
     name: str
-    bytes_: int
-    problem: str = ""
+    bytes_: int  # of its file
+    problem: str = ""  # why it is not text
     encoding: str = ""
     codec: str = ""
-    spans: Sequence[tuple[int, int]] = ()
-    stripped: int = 0
-    licensed: bool = False
+    spans: Sequence[tuple[int, int]] = ()  # bytes [start, stop) of the book, unpacked
+    stripped: int = 0  # bytes of licence
+    licensed: bool = False  # whether it has the licence's mark
 
 
 class _NotTextError(Exception):

@@ -93,11 +93,9 @@ def learn(counts: dict[str, int], merges: int, alphabet_size: int, most_types: i
 def find_merges(
     words: Iterable[tuple[str, int]], alphabet: list[str], merges: int
 ) -> list[tuple[str, str]]:
-    """Return at most `merges` merges, in order, of counted words; no two have one result.
-
-    Of equally frequent pairs the one whose pieces came first is merged: characters that end a word
-    by the alphabet's order, others by code points, then merges.
-    """
+    """Return at most `merges` merges, in order, of counted words; no two have one result."""
+    # Of equally frequent pairs the one whose pieces came first is merged: characters that end a
+    # word by the alphabet's order, others by code points, then merges.
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
     from tokenizers.pre_tokenizers import Split

@@ -22,7 +22,9 @@ MOST_TASKS = 512  # with more of them than this, tasks grow
 
 
 def tasks_for(bytes_: int) -> int:
-    """Return how many tasks `bytes_` of text make. No result depends on it. Raises UserError."""
+    """Return how many tasks `bytes_` of text make, or GPT1_TEXT_TASKS. No result depends on it.
+    Raises UserError.
+    """
     if given := setting("GPT1_TEXT_TASKS"):
         if not given.isdecimal() or int(given) == 0:
             raise UserError(f"GPT1_TEXT_TASKS: expected a number of tasks, found {given!r}")
@@ -33,7 +35,8 @@ def tasks_for(bytes_: int) -> int:
 @contextmanager
 def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
     """Give a folder for finished tasks, the same for equal files, facts and code, so that a stopped
-    stage goes on. Its end and the next stage of that name remove it.
+    stage goes on. Its end and the next stage of that name remove it; no two at once may share a
+    name.
     """
     inputs = looks([*reads, Path("params.yaml"), PACKAGE])
     versions = [version(library) for library in LIBRARIES]

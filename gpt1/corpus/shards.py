@@ -168,8 +168,8 @@ class Shards:
         return self.windows("heldout", self._positions(starts, ends, offsets), context)
 
     def _starts_of_books(self, split: str, context: int) -> tuple[Integers, Integers]:
-        """Return each book's running number of starts, and its offset. Raises UserError for too
-        short books.
+        """Return each book's running number of starts, and its offset. Raises UserError where no
+        book has a window.
         """
         books = self.index["splits"][split]["books"]
         counts = np.array([max(0, book["tokens"] - context) for book in books], dtype=np.int64)

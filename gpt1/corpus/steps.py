@@ -61,8 +61,8 @@ class TextStep:
 
 
 def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
-    """Run the unfinished tasks; yield all results in order. Raises UserError, and what else ended a
-    task.
+    """Run the unfinished tasks, here or on Ray (GPT1_TEXT_EXECUTOR); yield all results in order.
+    Raises UserError, and what else ended a task.
     """
     name = setting("GPT1_TEXT_EXECUTOR") or "local"
     if name not in ("local", "ray"):

@@ -50,7 +50,7 @@ def sizes_from(path: Path, **values: Any) -> Model:
 
 def read_checkpoint(folder: Path) -> Incoming:
     """Read a Hugging Face folder with transformers' reader, which runs no pickle's code. Raises
-    UserError.
+    UserError where it is no whole openai-gpt.
     """
     from transformers import OpenAIGPTLMHeadModel
 
@@ -179,7 +179,7 @@ def sizes_of(shapes: Any, path: Path) -> Model:
 
 def write_import(model: Incoming, target: Path) -> dict[str, Any]:
     """Write weights, vocabulary and import.json; return the last. Raises UserError where they do
-    not fit.
+    not fit or `target` is not empty.
     """
     source, rows = model.files[0].parent, len(model.tensors["tokens"])
     if rows != model.vocabulary.size:

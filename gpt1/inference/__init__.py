@@ -1,1 +1,1 @@
-"""Continued texts, zero-shot answers, answers to tasks."""
+"""What trained models say: continued texts, zero-shot answers, answers to tasks."""

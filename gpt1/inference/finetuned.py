@@ -21,7 +21,7 @@ class FinetunedTask(NamedTuple):
         return max(self.dev_scores, key=lambda seed: (self.dev_scores[seed], -seed))
 
     def weights(self, seed: int | None) -> Path:
-        """Return the weights file of a seed (None: the best). Raises UserError."""
+        """Return the weights file of a seed (None: the best). Raises UserError for unknown ones."""
         chosen = self.best() if seed is None else seed
         if chosen not in self.dev_scores:
             raise UserError(

@@ -38,8 +38,8 @@ def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> 
 def go_on(
     model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int, **how: Any
 ) -> list[str]:
-    """Return texts that `generate`, with the arguments `how`, makes after a prompt. Both fit the
-    context; a longer prompt keeps its last half context.
+    """Return texts of at most `tokens` new tokens that `generate`, with the arguments `how`, makes
+    after a prompt. Both fit the context; a longer prompt keeps its last half context.
     """
     import torch
     from transformers import set_seed
@@ -115,7 +115,9 @@ def decodings(section: Generate) -> dict[str, dict[str, Any]]:
 
 
 def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
-    """Return what stage `generate` writes. Raises UserError."""
+    """Return prompts with their samples, and scores where the continuation is known. Raises
+    UserError.
+    """
     vocabulary, ways = model.vocabulary, decodings(section)
     own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]
     prompts = own + openings(vocabulary, shards, section)

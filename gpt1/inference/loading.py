@@ -22,8 +22,8 @@ class SavedModel(NamedTuple):
     vocabulary: Vocabulary
 
     def sizes(self) -> Model:
-        """Return the sizes that the file states. Raises UserError where they make no network, or a
-        larger one.
+        """Return the sizes that the file states. Raises UserError where they make no network, or
+        one larger than the file.
         """
         config = self.description.config
         try:

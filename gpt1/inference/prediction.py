@@ -116,7 +116,7 @@ def scores(
 
 
 def refuse_target(path: Path, file: Path) -> None:
-    """Raise UserError where answers cannot go to a path."""
+    """Raise UserError where answers cannot go to a path: another suffix, or the input file."""
     if path.suffix not in WRITERS or path.resolve() == file.resolve():
         raise UserError(
             f"{path}: expected a name that ends with {', '.join(WRITERS)} and is not the file's"

@@ -32,7 +32,9 @@ def fields_of(task: Task) -> tuple[str, ...]:
 
 
 def example_of(task: Task, record: Any, where: str) -> Example:
-    """Make an example of {"first": …, "second": …, "choices": […]}. Raises UserError."""
+    """Make an example of {"first": …, "second": …, "choices": […]}. Raises UserError, naming
+    `where`, for other fields.
+    """
     fields, record = fields_of(task), record if isinstance(record, dict) else {}
     given = {  # a table has nan, a float, where a row has no such field
         str(name): value
@@ -100,7 +102,7 @@ class TaskModel:
 
 def load_model(weights: Path, vocabulary_folder: Path) -> TaskModel:
     """Load weights of stage finetune, on a GPU unless there is none or GPT1_DEVICE is cpu. Raises
-    UserError.
+    UserError where they are damaged or of no task.
     """
     saved = read_saved(
         weights,

@@ -37,8 +37,8 @@ class Prompts(NamedTuple):
     """Prompts as stage `prompt` writes them: prefixes and their continuations in turn."""
 
     tokens: npt.NDArray[np.unsignedinteger]
-    offsets: Integers
-    uncounted_nk: Integers
+    offsets: Integers  # where each begins
+    uncounted_nk: Integers  # first tokens of each continuation that do not count
     labels_n: Integers
 
     def counted(self) -> Integers:

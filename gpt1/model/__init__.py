@@ -1,1 +1,1 @@
-"""The network and its weights."""
+"""The network (paper, sections 3.1 and 4.1) and its weights."""

@@ -78,13 +78,13 @@ class Block(nn.Module):
 
 
 class Embeddings(NamedTuple):
-    """The authors' single embedding matrix, dropped, in two parts."""
+    """The embedding matrix of a forward pass, after dropout, in two parts."""
 
     tokens_vd: Tensor
     positions_pd: Tensor
 
     def all_rows_vd(self) -> Tensor:
-        """Return all rows, the authors' softmax in fine-tuning."""
+        """Return all rows, over which the authors' softmax runs in fine-tuning."""
         return torch.cat([self.tokens_vd, self.positions_pd])
 
 
@@ -126,7 +126,7 @@ class Decoder(nn.Module):
 
     @property
     def context(self) -> int:
-        """Return the longest length."""
+        """Return the positions of the longest sequence."""
         return self.sizes.context
 
     @torch.no_grad()
@@ -142,8 +142,8 @@ class Decoder(nn.Module):
                 module.reset_parameters()
 
     def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
-        """Return hidden states of token ids [b, t], each of which sees no later position. With
-        `real` tokens, other states are 0.
+        """Return hidden states of token ids [b, t], each of which sees no later position. `dropout`
+        is the rate of all but the classifier's. With `real` tokens, other states are 0.
         """
         embeddings = Embeddings(self.tokens, self.positions)
         if dropout:  # one mask over the whole matrix, as the authors' code has it

@@ -14,12 +14,14 @@ Combine = Literal["single", "sum", "choose"]
 
 
 def first_extract(tokens_bt: Tensor, extract: int) -> Tensor:
-    """Return the position [b] of each sequence's first extract symbol, its end."""
+    """Return the position [b] of each sequence's first extract symbol, its end; every sequence must
+    have one.
+    """
     return (tokens_bt == extract).int().argmax(dim=1)
 
 
 class Head(nn.Module):
-    """Dropout, then a linear layer from N(0, deviation)."""
+    """Dropout, then a linear layer drawn from N(0, deviation), with bias 0."""
 
     def __init__(
         self,
@@ -37,7 +39,9 @@ class Head(nn.Module):
             self.linear.bias.zero_()
 
     def forward(self, states_bkd: Tensor, dropout: float = 0.0) -> Tensor:
-        """Return logits [b, outputs] from the states of each example's k sequences."""
+        """Return logits [b, outputs] (of `choose` [b, k]) from the states of each example's k
+        sequences, which share one dropout mask.
+        """
         functions = {"single": self.classify, "sum": self.compare, "choose": self.choose}
         if dropout:
             # One mask for all sequences of an example, so that its choices are compared on the same
@@ -46,7 +50,7 @@ class Head(nn.Module):
         return functions[self.combine](states_bkd)
 
     def classify(self, states_bkd: Tensor) -> Tensor:
-        """Read the one sequence of an example."""
+        """Read the one sequence of each example."""
         logits_bo: Tensor = self.linear(states_bkd[:, 0])
         return logits_bo
 
@@ -70,7 +74,7 @@ class Classified(NamedTuple):
 
 
 class Classifier(nn.Module):
-    """A head on a network; its last token row is extract."""
+    """A network and a head on it. The network's last token row is the extract symbol."""
 
     def __init__(self, decoder: Network, head: Head) -> None:
         super().__init__()
@@ -79,7 +83,9 @@ class Classifier(nn.Module):
         self.extract = decoder.tokens.shape[0] - 1
 
     def padded_length(self, t: int) -> int:
-        """Return one of few lengths, because each new shape costs time."""
+        """Return the length to which t tokens are padded: one of few, for each new shape costs
+        time.
+        """
         return t + min(-t % LENGTHS, self.decoder.context - t)
 
     def forward(

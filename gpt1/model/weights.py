@@ -30,7 +30,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Description:
-    """The kind of network, its sizes, and its vocabulary."""
+    """What a weights file holds: the kind of network, its sizes, its vocabulary."""
 
     kind: str
     config: dict[str, Any]
@@ -134,7 +134,7 @@ def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
 
 def transfer_weights(path: Path, expected: Description, network: Network, layers: Transfer) -> None:
     """Copy pre-trained weights into a network: all, none, or embeddings and the first blocks.
-    Raises UserError where they do not fit.
+    Special symbols keep their random rows. Raises UserError where the weights do not fit.
     """
     if layers == "none":
         return

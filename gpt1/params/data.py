@@ -71,7 +71,7 @@ def download_sources(
 
 def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | None) -> None:
     """Write params.yaml for a profile and the data at hand; say what will run, and how to get more.
-    Raises UserError.
+    Raises UserError, and leaves params.yaml as it was.
     """
     added = added_ablations(compose(name, overrides)["ablations"])
     overrides = [*added, *overrides]

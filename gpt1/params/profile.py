@@ -13,7 +13,9 @@ CONF = Path("conf")
 
 
 def compose(name: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a profile with overrides. Raises UserError."""
+    """Return the values of a profile with overrides. Raises UserError for an unknown profile or a
+    wrong override.
+    """
     try:
         values = overridden(sections_of(name) | {"profile": name}, overrides)
         if values["pretrain"]["source"] == "official":  # less what only a pre-training gives

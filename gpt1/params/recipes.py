@@ -32,8 +32,8 @@ def pretraining_params(params: Params, network: NetworkName) -> Params:
 
 
 def pretraining_seed(params: Params, seed: int | None = None) -> int:
-    """Return the pre-training of a fine-tuning's seed: the same number, or the only one; None: the
-    first.
+    """Return the pre-training seed of a fine-tuning seed: the same number, or the only one; None:
+    the first.
     """
     seeds = params.pretrain.seeds
     return seeds[0] if seed is None or len(seeds) == 1 else seed

@@ -81,7 +81,7 @@ class Model(Section):
 
 
 class Transformer(Section):
-    """Of the Transformer's pre-training; null: that of section `pretrain`."""
+    """learning_rate: of the Transformer's pre-training; null: that of section `pretrain`."""
 
     learning_rate: PositiveFloat | None
 
@@ -275,7 +275,7 @@ def _expect(path: str, found: Any, expected: Collection[Any]) -> None:
 
 
 def needed_sources(bpe: str, pretrain: str) -> list[str]:
-    """Return the sources that a run needs."""
+    """Return the sources that a run needs, by bpe.source and pretrain.source."""
     imported = "official" in (bpe, pretrain)
     wanted = {
         "books": pretrain == "train",
@@ -310,8 +310,8 @@ def refuse_unknown(name: str, rows: Collection[str], section: str) -> None:
     """Raise UserError where params.yaml has no such row."""
     if name not in rows:
         raise UserError(
-            f"expected one of the rows {section} of {PARAMS}: {', '.join(rows) or 'none'}; found"
-            f" {name}{perhaps(name, rows)}"
+            f"expected one of the rows {section} of {PARAMS}, which gpt1 profile writes:"
+            f" {', '.join(rows) or 'none'}; found {name}{perhaps(name, rows)}"
         )
 
 

@@ -16,19 +16,21 @@ def explained(error: ValidationError, model: type[BaseModel], path: str) -> str:
     one.
     """
     problem = min(error.errors(), key=lambda key: key["type"] != "extra_forbidden")
-    inner = ".".join(
-        str(key) for key in problem["loc"] if not re.search(r"literal|^int$", str(key))
-    )
+    keys = [*map(str, problem["loc"])]
+    inner = ".".join(key for key in keys if not re.search(r"literal|^int$", key))
     dotted, found = f"{path}.{inner}".strip("."), problem["input"]
     if problem["type"] == "value_error":
         return f"{dotted}: {problem['ctx']['error']}"
     if problem["type"] == "extra_forbidden":
-        *above, last = map(str, problem["loc"])
+        *above, last = keys
         node = schema = model.model_json_schema()
         for key in above:
             node = node.get("properties", {}).get(key, node.get("additionalProperties"))
             node = schema["$defs"].get(node.get("$ref", "").rpartition("/")[2], node)
-        hint = perhaps(last, node["properties"], dotted.removesuffix(last)) or "; remove it"
+        hint = (
+            perhaps(last, node["properties"], dotted.removesuffix(last))
+            or "; remove it, or compose the file anew with gpt1 profile"
+        )
         return f"unknown key {dotted} (found {found!r}){hint}"
     if problem["type"] == "missing":
         return f"{dotted} is missing, expected every key; compose it anew with gpt1 profile"

@@ -1,4 +1,4 @@
-"""Two runs agree or not, by the rule of docs/results.md."""
+"""Whether two runs agree, by the rule of docs/results.md."""
 
 from collections.abc import Iterator
 from pathlib import Path

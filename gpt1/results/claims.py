@@ -1,4 +1,4 @@
-"""What the paper says of its ablations (section 5, Table 5, Figure 2), tested."""
+"""Tests of what the paper says of its ablations (section 5, Table 5, Figure 2)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Claim:
     key: str
     system: str
     others: Mapping[str, str]
-    columns: Sequence[ScoredColumn] = TABLE5
+    columns: Sequence[ScoredColumn] = TABLE5  # on the mean over these
     primary: bool = False
 
 
@@ -68,7 +68,8 @@ CLAIMS = (
 def claims_of(ablations: pd.DataFrame, figure2: pd.DataFrame) -> pd.DataFrame:
     """Return one row per comparison, from the predictions of Table 5 and Figure 2. `ours` and
     `theirs` are means over the columns that the paper's own systems have, `low` and `high` the 95 %
-    interval of their difference.
+    interval of their difference. `p` is adjusted by Holm's method over the three claims. A verdict
+    needs two pre-training seeds and every system.
     """
     predictions = pd.concat([ablations, *_figure2(figure2)], ignore_index=True)
     predictions_by_task = dict(list(predictions.groupby(["system", "task"], sort=False)))
@@ -120,7 +121,8 @@ def difference(
     columns: Sequence[ScoredColumn],
 ) -> dict[str, Any]:
     """Compute the mean of `system` minus `other` over common columns and seeds, with its 95 %
-    interval. `resampled` gives scores by fine-tuning seed: of all examples, then of each resample.
+    interval; only `columns` where nothing is common. `resampled` gives scores by fine-tuning seed:
+    of all examples, then of each resample.
     """
     both = {column: (resampled(system, column), resampled(other, column)) for column in columns}
     pairs = {column: pair for column, pair in both.items() if not (pair[0].empty or pair[1].empty)}

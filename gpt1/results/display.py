@@ -104,7 +104,7 @@ def number(value: float, form: str = ".1f") -> str:
 
 
 def as_words(table: pd.DataFrame) -> pd.DataFrame:
-    """Format every cell: scores with decimals, large numbers whole."""
+    """Format every cell: numbers from 1,000 whole, others with one or two decimals."""
 
     def cell(value: Any) -> str:
         if isinstance(value, str):
@@ -144,7 +144,7 @@ def html(table: pd.DataFrame) -> str:
 
 
 def _terminal(tables: Titled, notes: list[str]) -> str:
-    """Split tables and notes to WIDEST columns."""
+    """Format tables and notes for a terminal of WIDEST columns."""
     parts = [
         f"{title}\n\n{as_words(table).to_string(line_width=WIDEST)}"
         for title, table in tables.items()

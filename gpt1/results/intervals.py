@@ -16,7 +16,7 @@ HALVINGS = 60
 
 def resampling_counts(clusters: int, seed: int) -> Floats:
     """Return weights [1 + DRAWS, clusters]: row 0 counts each cluster once, every other row how
-    often it is drawn with replacement (Efron and Tibshirani 1993, chapter 8).
+    often it is drawn with replacement (Efron and Tibshirani 1993, chapter 8). NaN for one cluster.
     """
     if clusters < 2:  # one tells nothing of others
         return np.vstack([np.ones((1, 1)), np.full((DRAWS, 1), np.nan)])
@@ -28,7 +28,8 @@ def resampled_scores(
     metric: str, labels: Array, answers: Array, clusters: Array, seed: int = 0
 ) -> Floats:
     """Compute scores x 100 [..., s, 1 + DRAWS] of answers [..., s, n] to labels [..., n]: of all
-    examples, then of each resample of their clusters [n]. Raises ValueError.
+    examples, then of each resample of their clusters [n]. Raises ValueError for an unknown metric
+    or no examples.
     """
     if metric not in METRICS or not len(clusters):
         raise ValueError(f"expected one of {', '.join(METRICS)} and at least one example")
@@ -92,7 +93,7 @@ def margin(
 ) -> Floats:
     """Compute half the width of the 1 - alpha interval of a mean over pre-training seeds: Student's
     t times their standard error, combined in squares with the error of drawing examples (Zou and
-    Donner 2008).
+    Donner 2008). NaN for one seed.
     """
     from scipy import special  # half a second, which printing a table is not worth
 
@@ -105,7 +106,9 @@ def margin(
 def p_value(
     value: Floats | float, deviation: Floats | float, seeds: int, error: Floats | float
 ) -> Floats:
-    """Compute the two-sided p-value of 0: the alpha at which the interval just reaches it."""
+    """Compute the two-sided p-value of the hypothesis that the true number is 0: the alpha at which
+    the interval just reaches 0. 1 for one seed.
+    """
     low, high = np.full(np.shape(value), -300.0), np.zeros(np.shape(value))
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -77,7 +77,9 @@ def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, s
 
 
 def _systems(params: Params, table: str, task: str) -> Iterator[tuple[str, Path, str, bool]]:
-    """Yield name, folder of seeds, stage, and whether it starts from our pre-training."""
+    """Yield the systems that answered a task: name, folder of seeds, stage, and whether it starts
+    from our pre-training.
+    """
     trained_here = params.pretrain.source == "train"
     folder = stage_folder("finetune", params.tasks[task].group, task)
     yield FULL, folder, f"finetune@{task}", trained_here

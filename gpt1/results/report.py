@@ -109,7 +109,7 @@ def about(params: Params) -> dict[str, str]:
 
 def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return each network's first pre-training: its curve (losses in nats a token), final numbers,
-    parameters by component. Raises UserError.
+    parameters by component; empty for imported weights. Raises UserError.
     """
     curves, facts, parameters = [], [], []
     for network in NETWORK_TITLES if params.pretrain.source == "train" else ():

@@ -28,14 +28,14 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     `metric`, `split`; `pretraining_seed` (NA without our pre-training), `seed` of the fine-tuning,
     `update` of a snapshot; `score` x 100; `n` examples; `error`, one standard error of resampling
     their clusters; `source`, "made up" or the release of the files; `rows`, a fingerprint of the
-    task's encoded labelled rows. `outdated`: parameters, code or data have changed since; a warning
-    says so too.
+    task's encoded labelled rows. Test is scored by the weights best on dev, dev by the last ones.
+    `outdated`: parameters, code or data have changed since; a warning says so too.
 
     `predictions` has one row per example: `example`, counted from 0 in the split's order;
     `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class or
     STS-B's score from 0 to 5; `answer`; `logits` before the softmax.
 
-    Raises UserError where there is no report, or one that cannot be read.
+    Raises UserError where a report is missing or damaged.
     """
     import pandas as pd
 
@@ -97,7 +97,7 @@ def shipped() -> list[str]:
 
 
 def find_run(name: str | Path, option: str = "run") -> Path:
-    """Return a run's folder, also of a shipped run. Raises UserError."""
+    """Return a run's folder, which may ship with gpt1. Raises UserError for an unknown name."""
     if Path(name).is_dir():
         return Path(name)
     if str(name) in shipped():
@@ -120,7 +120,7 @@ def within(run: str | None) -> Iterator[None]:
 
 @contextmanager
 def reading_run(option: str, folder: Path) -> Iterator[None]:
-    """Turn errors on a stranger's run into a UserError."""
+    """Turn errors on a stranger's run into a UserError that names the option."""
     try:
         yield
     except (
@@ -149,15 +149,15 @@ class Freshness(NamedTuple):
     outdated_stages: frozenset[str] = frozenset()
 
     def beside(self, reports: Iterable[str]) -> list[str]:
-        """Return the reports whose numbers may be shown together: the up-to-date ones, else all of
-        equal inputs.
+        """Return the reports whose numbers may be shown together: the up-to-date ones; if there are
+        none, all that have the same inputs.
         """
         there = list(reports)
         fresh = [name for name in there if name not in self.outdated]
         return fresh or (there if self.same_inputs else [])
 
     def line(self, reports: Iterable[str]) -> str:
-        """Warn about these reports in one line, or ""."""
+        """Return a warning about these reports in one line, or ""."""
         there = set(reports)
         outdated = " ".join(name for name in NAMES if name in self.outdated & there)
         unknown = " ".join(name for name in NAMES if name in self.unrecorded & there)

@@ -82,8 +82,8 @@ def averaged() -> list[ScoredColumn]:
 
 
 def glue_tasks(scores: pd.DataFrame, without: tuple[str, str] | None = NOT_ON_DEV) -> pd.DataFrame:
-    """Return one column per task of GLUE, the mean of its metrics (Wang et al. 2018), from columns
-    (column, metric).
+    """Return one column per task of GLUE, the mean of its metrics but `without` (Wang et al. 2018),
+    from columns (column, metric).
     """
     return pd.DataFrame(
         {
@@ -124,7 +124,7 @@ BASELINES = ("majority", "tfidf")
 
 def table_of(scores: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return Table 2, 3, 4 or 5, the paper's rows first: scores x 100, means over seeds, each with
-    its sample deviation below.
+    its sample deviation below; NaN for no score.
     """
     table_scores = scores[(scores["table"] == name) & scores["score"].notna()]
     if name == "table5":
@@ -158,7 +158,9 @@ def common_titles(scores: pd.DataFrame) -> list[str]:
 
 
 def average(scores: pd.DataFrame) -> pd.DataFrame:
-    """Compute each system's mean over the common columns by seed."""
+    """Compute each system's mean over the common columns by seed. A seed that lacks a column is
+    left out.
+    """
     keys = [(column.title, column.metric) for column in averaged()]
     common = scores.merge(pd.DataFrame(keys, columns=["column", "metric"]))
     titles = common_titles(common)

@@ -1,4 +1,4 @@
-"""Archives unpacked safely."""
+"""Archives unpacked safely: plain files within one folder, up to a size and a number."""
 
 import gzip
 import shutil

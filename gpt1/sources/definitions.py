@@ -22,22 +22,18 @@ class SourceLayout:
 
 @dataclass(frozen=True)
 class Source:
-    """One source of official files.
-
-    folders: names under which people have it. every: patterns of files that are all taken, without
-    a layout. combined: {file that `acquire` writes: folder of small JSON files}. also: {file: its
-    other names}.
-    """
+    """One source of official files."""
 
     name: str
-    folders: tuple[str, ...]
+    folders: tuple[str, ...]  # names under which people have it
     origin: str
     licence: str
     how_to_get: str = ""
-    layouts: tuple[SourceLayout, ...] = ()
-    every: tuple[str, ...] = ()
+    layouts: tuple[SourceLayout, ...] = ()  # the first that is complete counts
+    every: tuple[str, ...] = ()  # patterns of files that are all taken, without a layout
+    # {file that `acquire` writes: folder of small JSON files}
     combined: Mapping[str, str] = field(default_factory=dict)
-    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {file: its other names}
 
     @property
     def way(self) -> str:

@@ -19,7 +19,9 @@ from gpt1.train.schedules import snapshot_updates
 
 
 def snapshots_of(name: NetworkName, seed: int, params: Params) -> dict[int, Path]:
-    """Return {update: file} of a pre-training's snapshots, in order. Raises UserError."""
+    """Return {update: file} of a pre-training's snapshots, in order. Raises UserError where it is
+    not finished.
+    """
     folder = stage_folder("pretrain", name, f"seed-{seed}")
     summary = read_json_file(folder / "summary.json", f"run dvc repro pretrain@{name}-{seed}")
     updates = snapshot_updates(summary["updates"], params.pretrain.snapshots_per_decade)

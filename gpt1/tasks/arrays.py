@@ -85,7 +85,7 @@ def about_split(
 def described(
     task: Task, vocabulary: Vocabulary, splits: dict[str, Any], release: str
 ) -> dict[str, Any]:
-    """Return task.json."""
+    """Return the contents of task.json."""
     return {
         "task": task.name,
         **{name: getattr(task, name) for name in DESCRIBED},

@@ -27,13 +27,12 @@ Parts = Sequence[Sequence[str]]  # texts as words joined by blanks: those of eac
 
 
 class DecodedRows(NamedTuple):
-    """The rows of one split. parts: the texts; of a pair the first, then the second texts; of
-    choices the contexts, then all choices. clusters: equal for rows that belong together.
-    """
+    """The rows of one split."""
 
+    # texts; of a pair the first, then the second texts; of choices the contexts, then all choices
     parts: tuple[list[str], ...]
     labels: npt.NDArray[Any]
-    clusters: npt.NDArray[np.int64]
+    clusters: npt.NDArray[np.int64]  # equal for rows that belong together
 
 
 class Candidate(NamedTuple):

@@ -33,12 +33,7 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. layouts: how its files are distributed, the best first; values: labels as the files
-    write them.
-
-    integers: what an export's integers mean, from first_integer. synonyms: {word in some files:
-    label}. also: {file: its other names}.
-    """
+    """One task: its files, input shape, labels and metric."""
 
     name: str
     title: str
@@ -46,21 +41,21 @@ class Task:
     labels: tuple[str, ...]
     metric: Metric
     columns: tuple[TableColumn, ...]
-    layouts: tuple[tuple[Split, ...], ...]
+    layouts: tuple[tuple[Split, ...], ...]  # how its files are distributed, the best first
     folders: tuple[str, ...]
     origin: str
     licence: str
     how_to_get: str = ""
     second_metric: Metric | None = None
     target: Literal["class", "score"] = "class"
-    values: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()  # labels as the files write them
     subsets: tuple[str, ...] = ()
     combined: Mapping[str, str] = field(default_factory=dict)
-    integers: tuple[str, ...] = ()
+    integers: tuple[str, ...] = ()  # what an export's mean, from first_integer
     first_integer: int = 0
     cluster: Cluster = "row"
-    synonyms: Mapping[str, str] = field(default_factory=dict)
-    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    synonyms: Mapping[str, str] = field(default_factory=dict)  # {word in some files: label}
+    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {file: its other names}
     releases: tuple[Release, ...] = ()
 
     @property

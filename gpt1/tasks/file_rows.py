@@ -37,7 +37,9 @@ BLOCK = ("sentence", "pronoun", "candidates", "answer")
 
 
 def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
-    """Yield the rows of a table. Raises UserError for the whole file."""
+    """Yield the rows of a table; without a label they are UNLABELLED. Raises UserError where the
+    whole file is wrong.
+    """
     table = open_table(path, format_)
     columns = _Places(path, format_, table.names)
     label_of = _label_reader(path, task, table.features.get(columns.label))
@@ -56,7 +58,7 @@ def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
 
 
 class _Places:
-    """Raises UserError where a column is missing."""
+    """A file's columns, found by their names. Raises UserError where one is missing."""
 
     def __init__(self, path: Path, format_: TableFormat, names: list[str]) -> None:
         self.joined = format_.joined
@@ -174,7 +176,9 @@ def _check_quotes(path: Path, quoting: Counter[str]) -> None:
 
 
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:
-    """Yield an example of each row, or why there is none. Raises UserError for the whole file."""
+    """Yield an example of each row, or why there is none. Raises UserError where the whole file is
+    wrong.
+    """
     if isinstance(format_, TableFormat):
         return read_columns(path, format_, task)
     return read_blocks(path) if isinstance(format_, BlockFormat) else _passages(path, task)

@@ -10,23 +10,18 @@ Form = Literal["tsv", "csv", "jsonl", "export"]
 
 @dataclass(frozen=True)
 class TableFormat:
-    """A file of columns, found by name. form: tsv (quotes are text), csv, jsonl, or a Hugging Face
-    export.
+    """A file of columns, found by name."""
 
-    label: a word, a number (see Task.integers) or a score; -1, "-" or nothing for none; hidden: no
-    row has one. choices: a column each, or one list. joined: the texts are one. subset: begins with
-    a subset's name. header: of a tsv without one; surplus: how many more columns may follow.
-    """
-
-    form: Form
+    form: Form  # tsv: quotes are text; export: of Hugging Face
     texts: tuple[Names, ...]
+    # a word, a number (see Task.integers) or a score; -1, "-" or nothing where there is none
     label: Names = ()
-    choices: tuple[Names, ...] = ()
-    joined: bool = False
-    subset: Names = ()
-    hidden: bool = False
-    header: tuple[str, ...] = ()
-    surplus: int = 0
+    choices: tuple[Names, ...] = ()  # a column each, or one that lists them
+    joined: bool = False  # the texts are sentences of one
+    subset: Names = ()  # a column that begins with its name
+    hidden: bool = False  # no row has a label
+    header: tuple[str, ...] = ()  # of a tsv without one
+    surplus: int = 0  # how many more columns may follow
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ def described(
     ids: Mapping[str, Ids],
     context: int,
 ) -> dict[str, Any]:
-    """Return set.json."""
+    """Return the contents of set.json."""
     words = word_notes(vocabulary, ids) if set_.rule == "next_word" else []
     return {
         "set": set_.task.name,

@@ -27,10 +27,10 @@ SHARE_SEED = 3535999445  # with which the authors' code splits Story Cloze's val
 
 @dataclass(frozen=True)
 class SplitRows:
-    """The examples of a split, and counts of its whole files; available: before the choice."""
+    """The examples of a split, and counts of its whole files."""
 
     examples: list[Example]
-    available: int
+    available: int  # examples, before rows are chosen
     rows_read: int
     unreadable: dict[str, int]
     left_out: dict[str, int]
@@ -73,7 +73,9 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
 
 
 def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """Return the names of each file that is there: itself, an export's parts, or none."""
+    """Return, of each of a split's files, the names that are there: itself, an export's parts, or
+    none.
+    """
     if split.exported:
         return [kept_files(folder, name) for name in split.files]
     return [[name] if (folder / name).is_file() else [] for name in split.files]

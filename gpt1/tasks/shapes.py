@@ -84,12 +84,11 @@ def question_choice(
 def question_parts(
     passage: Ids, question: Ids, answers: Sequence[Ids], context: int, symbols: int
 ) -> tuple[list[int], list[list[int]], bool]:
-    """Return passage and question, and the answers, cut to fit with so many symbols; whether
-    anything was cut.
-
-    The authors give no rule. Question and answers keep a quarter of the context each, the passage
-    what the longest answer leaves: all answers see the same passage, and no question is cut away.
+    """Return passage and question, and the answers, cut to fit with so many symbols, and whether
+    anything was cut. The authors give no rule.
     """
+    # Question and answers keep a quarter of the context each, the passage what the longest answer
+    # leaves: all answers see the same passage, and no question is cut away.
     limit = part_limit(context) // 2
     cut_answers = [list(answer[:limit]) for answer in answers]
     room = context - symbols - min(len(question), limit) - max(map(len, cut_answers))

@@ -16,14 +16,12 @@ MAX_TABLE_BYTES = 8 << 30  # of a parquet file unpacked: no task's has a tenth
 
 
 class Table(NamedTuple):
-    """features: what the file says of columns; rows: gives some columns of numbered rows; parse:
-    makes {column: value} of one, or raises BadRowError.
-    """
+    """An open table."""
 
-    names: list[str]
-    features: Mapping[str, Any]
-    rows: Callable[[list[str]], Iterable[tuple[int, Any]]]
-    parse: Callable[[Any], Mapping[str, Any]]
+    names: list[str]  # of columns
+    features: Mapping[str, Any]  # what the file says of columns
+    rows: Callable[[list[str]], Iterable[tuple[int, Any]]]  # of some columns, numbered
+    parse: Callable[[Any], Mapping[str, Any]]  # a row as {column: value}, or BadRowError
 
 
 def open_table(path: Path, format_: TableFormat) -> Table:

@@ -1,10 +1,10 @@
 """The rows of every task. SNLI, MNLI, QQP, STS-B, SST-2, RACE and Story Cloze depend on what words
 mean; RTE, SciTail, QNLI, MRPC, CoLA and DPRD on order: a row has a twin, the same words with
 another label.
-
-One of two texts tells a quality of a first pole: networks of this size do not learn from a few
-hundred rows whether two arbitrary texts agree.
 """
+
+# One of two texts tells a quality of a first pole: networks of this size do not learn from a few
+# hundred rows whether two arbitrary texts agree.
 
 import re
 from collections.abc import Sequence

@@ -24,14 +24,12 @@ FRAME = re.compile(
 
 
 class Side(NamedTuple):
-    """What rows of one side may use. names: every other name; forbidden: sentences of the books;
-    words: which of a meaning.
-    """
+    """What the rows of one side may use."""
 
-    names: slice
+    names: slice  # every other name of people and streets
     chance: Random
-    forbidden: frozenset[str]
-    words: slice
+    forbidden: frozenset[str]  # sentences of the books, in lower case
+    words: slice  # which of a meaning
 
     def town(self) -> Town:
         """Return a small town of this side."""
@@ -88,7 +86,7 @@ def sentences(text: str) -> list[str]:
 
 def distinct(make: Callable[[Side, int], list[Row]], side: Side, count: int) -> list[Row]:
     """Return `count` rows of make(side, 0), make(side, 1), …, each a row or two twins, drawn again
-    where one is not new or has a forbidden clause.
+    where one is not new or has a forbidden clause. Some get a wrong label.
     """
     rows, number = dict[Row, None](), 0
     while len(rows) < count:

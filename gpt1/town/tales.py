@@ -28,7 +28,7 @@ ADVERBS = words(
 
 class Tale(NamedTuple):
     """Frames of equal meaning, what follows from them, and short questions with answers. `draw`
-    fills the slots.
+    fills the slots from the town.
     """
 
     frames: tuple[str, ...]

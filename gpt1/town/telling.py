@@ -9,21 +9,19 @@ from gpt1.town.qualities import OPPOSITE, POLE_OF
 
 
 class Fact(NamedTuple):
-    """A fact in words as in a sentence: "the kite", "a baker". `kind`: a key of TELLINGS, or a
-    quality, of which `value` is a word.
-    """
+    """A fact in words as in a sentence: "the kite", "a baker"."""
 
-    kind: str
+    kind: str  # a key of TELLINGS, or a quality, of which `value` is a word
     subject: str
     value: str
 
     def synonym(self, chance: Random) -> "Fact":
-        """Return it in another word."""
+        """Return the quality in another word."""
         words = POLE_OF[self.value].words
         return self._replace(value=chance.choice([word for word in words if word != self.value]))
 
     def contrary(self, chance: Random) -> "Fact":
-        """Return its opposite, in any word."""
+        """Return the opposite quality, in any word."""
         return self._replace(value=chance.choice(OPPOSITE[self.value].words))
 
 

@@ -22,7 +22,9 @@ SEND_EVERY_SECONDS, CLOSE_SECONDS = 10.0, 10.0
 def tracked(
     stage: str, name: str, params: Params, fingerprint: str
 ) -> Iterator[Callable[[int, Mapping[str, float]], None]]:
-    """Give the function that reports points, and record how the block ended. Only rank 0 writes."""
+    """Begin or resume a run's log, give the function that reports points, and record how the block
+    ended. Only rank 0 writes.
+    """
     if os.environ.get("RANK", "0") != "0":
         yield lambda update, values: None
         return

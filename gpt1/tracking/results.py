@@ -64,7 +64,7 @@ def changes(params: Params, task: str, system: str, network: str) -> str:
 def finished_trainings(
     params: Params, outdated: Collection[str] = ()
 ) -> Iterator[tuple[str, str, Path]]:
-    """Yield stage, name and folder of trainings, but those of `outdated` stages."""
+    """Yield stage, name and folder of finished trainings, but those of `outdated` stages."""
     for stage in ("pretrain", "finetune", "ablation", "transfer"):
         for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
             parts = path.parent.relative_to(stage_folder(stage)).parts

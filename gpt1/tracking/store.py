@@ -25,8 +25,8 @@ DESCRIPTION = "A run for each training; the run `report` has Tables 2 to 5 besid
 
 
 class Store:
-    """MLflow's client and an experiment. Raises what MLflow raises, sqlite3.DatabaseError,
-    UserError.
+    """MLflow's client and an experiment. Raises what MLflow raises, sqlite3.DatabaseError for a
+    damaged database, UserError for one whose files lie elsewhere.
     """
 
     def __init__(self, params: Params) -> None:

@@ -51,7 +51,7 @@ class Batch(NamedTuple):
 
 
 def read_examples(path: Path, sequences: int) -> Examples:
-    """Read one split of an encoded task. Raises UserError."""
+    """Read one split of an encoded task. Raises UserError where the file is missing or damaged."""
     try:
         arrays = read_arrays(path, ("tokens", "offsets", "labels"))
         tokens, offsets, labels = arrays.values()
@@ -106,8 +106,8 @@ def by_length(examples: Examples, rows: Integers) -> Integers:
 
 
 def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
-    """Divide one process's part of a batch into equal micro-batches. Raises UserError where the
-    processes cannot share the batch equally.
+    """Divide one process's part of a batch into equal micro-batches of at most `micro_batch` rows.
+    Raises UserError where the processes cannot share the batch equally.
     """
     if len(rows) % processes:
         raise UserError(
@@ -139,8 +139,8 @@ def pad(examples: Examples, rows: Integers) -> Batch:
 def evaluation_batches(
     examples: Examples, rank: int, processes: int, most_tokens: int
 ) -> list[Integers]:
-    """Return one process's rows, shortest first, in batches of at most `most_tokens` with padding.
-    All processes get as many; some may be empty.
+    """Return one process's rows, shortest first, in batches of at most `most_tokens` with padding,
+    or of one row. All processes get as many; some may be empty.
     """
     # Neighbours of one length need little padding; `logits_of` puts answers back in file order.
     rows = by_length(examples, np.arange(len(examples)))

@@ -48,7 +48,7 @@ class Position(NamedTuple):
     """How far a run has come."""
 
     update: int
-    curve_lines: int
+    curve_lines: int  # up to that update
 
 
 class Checkpoint(NamedTuple):
@@ -56,11 +56,13 @@ class Checkpoint(NamedTuple):
 
     folder: Path
     position: Position
-    micro_batch: int | None
+    micro_batch: int | None  # which drew its dropout
 
 
 def state_folder(stage: str, name: str, what_matters: Any) -> Path:
-    """Return the folder of a run's checkpoints. `what_matters` is JSON."""
+    """Return the folder of a run's checkpoints. `what_matters`: its parameters and the hashes of
+    its inputs, as JSON.
+    """
     # Named by what matters: a changed recipe looks into another folder and starts anew.
     digest = fingerprint({"format": CHECKPOINT_FORMAT, "run": what_matters})
     return CHECKPOINTS / f"{stage}-{name}-{digest}"
@@ -120,8 +122,8 @@ def write_checkpoint(
 
 
 def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | None:
-    """Return a run's last whole checkpoint, and name damaged ones. Raises UserError where other
-    code made it, unless `accept`.
+    """Return a run's last whole checkpoint, or None; name damaged ones on stderr. Raises UserError
+    where other code made it, unless `accept`.
     """
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
@@ -151,7 +153,7 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
 
 
 def restore(checkpoint: Checkpoint, engine: Engine) -> None:
-    """Load weights and moments. Raises UserError."""
+    """Load weights and moments. Raises UserError for a damaged file."""
     moments, weights = (read_tensors(checkpoint.folder / file)[1] for file in FILES)
     engine.load(weights, moments, checkpoint.position.update)
 
@@ -172,7 +174,7 @@ class Saver:
         self.saved, self.saved_at = saved, time.monotonic()
 
     def due(self) -> bool:
-        """Return whether this process wants a checkpoint."""
+        """Return whether this is the first process and it is time for a checkpoint."""
         return self.main and time.monotonic() - self.saved_at >= self.seconds
 
     def save(self, position: Position, micro_batch: int) -> str:

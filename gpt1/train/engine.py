@@ -96,14 +96,16 @@ class Engine:
         return values
 
     def leave(self) -> None:
-        """Leave the other processes."""
+        """Wait for the other processes, and leave their group."""
 
     def close(self) -> None:
         """Release what holds the objective."""
 
 
 class DeepSpeedEngine(Engine):
-    """DeepSpeed averages gradients, clips, and shards Adam's averages from ZeRO stage 1 on."""
+    """One of several processes. DeepSpeed averages gradients, clips, and shards Adam's averages
+    from ZeRO stage 1 on.
+    """
 
     def __init__(
         self, objective: nn.Module, recipe: Optimization, machine: Machine, micro_batches: int
@@ -146,7 +148,7 @@ class DeepSpeedEngine(Engine):
             self.engine.step()
 
     def step(self, rates: optim.Rates) -> Tensor:
-        """Clip, step, clear the gradients, as above."""
+        """Clip, step, clear the gradients. Returns their global norm before clipping."""
         optim.set_rates(self.optimizer, rates)
         if self.stage:
             self.engine.step()
@@ -156,7 +158,7 @@ class DeepSpeedEngine(Engine):
         return norm
 
     def average(self, parameter: nn.Parameter, moment: str) -> Tensor:
-        """Collect one of Adam's averages."""
+        """Collect one of Adam's averages from all processes."""
         from deepspeed.utils import safe_get_full_optimizer_state
 
         if not self.stage:
@@ -217,8 +219,8 @@ def make_engine(
 
 
 def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]:
-    """Return conf/ds_config.json with "auto" filled in. Raises UserError where it sets what it must
-    not.
+    """Return conf/ds_config.json with "auto" filled in. Raises UserError where it is no JSON, or
+    says what params.yaml or the machine says.
     """
     values = {
         "train_micro_batch_size_per_gpu": 1,  # rows are ours to count

@@ -60,7 +60,7 @@ class Best(NamedTuple):
 
 
 class FinetunedSeed(NamedTuple):
-    """What a seed leaves."""
+    """The results of one seed."""
 
     logits: dict[str, Logits]  # `<split>/best` and `<split>/last`
     best: Best
@@ -72,7 +72,9 @@ class FinetunedSeed(NamedTuple):
 def logits_of(
     engine: Engine, objective: Finetuning, examples: Examples, most_tokens: int, stop: Stop
 ) -> Logits:
-    """Return logits [n, outputs] in file order, without dropout. Raises Interrupted."""
+    """Return logits [n, outputs] in file order, without dropout, of `most_tokens` at once. Raises
+    Interrupted where the run is to end.
+    """
     parts = []
     for rows in evaluation_batches(examples, engine.rank, engine.processes, most_tokens):
         stop.check(engine)
@@ -88,8 +90,10 @@ def logits_of(
 
 
 def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
-    """Fine-tune for all epochs, and evaluate as the authors do. A signal discards this training and
-    ends the process. Raises UserError, and OSError where the curve cannot be written.
+    """Fine-tune for all epochs; evaluate after each, in the first also at
+    recipe.evaluation_updates, as the authors do. A signal discards this training and ends the
+    process. Raises UserError for too few rows or an update that is not finite, OSError where the
+    curve cannot be written.
     """
     classifier, recipe, task = run.classifier, run.recipe, run.task
     train, dev = task.splits["train"], task.splits[task.selection_split]

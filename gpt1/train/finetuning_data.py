@@ -90,7 +90,7 @@ def make_classifier(
     weights: Path,
     seed: int,
 ) -> Classifier:
-    """Make a classifier with pre-trained weights. A seed draws special symbols and head."""
+    """Make a classifier with pre-trained weights. `seed` draws special symbols and head."""
     # One generator in a fixed order: network, then head; transfer then replaces what it has.
     generator = torch.Generator().manual_seed(seed_for(seed))
     network = make_network(
@@ -138,7 +138,7 @@ def keep_seed(
 
 
 class FinetuningJob(NamedTuple):
-    """What a stage is to do."""
+    """The fine-tunings of one stage."""
 
     command: tuple[str, ...]  # verb and items, the last of which is the task
     network: NetworkName
@@ -163,7 +163,7 @@ class FinetuningSeed(NamedTuple):
 
     @property
     def finished(self) -> Path:
-        """Return its folder when it is done."""
+        """Return the folder of the finished seed."""
         return self.run / f"seed-{self.seed}"
 
 

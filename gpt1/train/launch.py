@@ -28,7 +28,7 @@ class Machine:
     processes: int = 1
     rank: int = 0  # among the processes of the run
     local_rank: int = 0  # among those of this host
-    launched: bool = False
+    launched: bool = False  # by a launcher
     micro_batch: int | None = None
     accept_checkpoint: bool = False
     compiled: bool | None = None  # None: the amount of work decides
@@ -128,8 +128,9 @@ def prepare(machine: Machine) -> None:
 
 
 def spread(machine: Machine, *arguments: str) -> bool:
-    """Run `python -m gpt1.stages arguments` in every process; return False where this one is to do
-    the work itself. Exits with the status of the first failure or signal.
+    """Run `python -m gpt1.stages arguments` in every process; return True when all have succeeded,
+    False where this one is to do the work itself. Exits with the status of the first failure or
+    signal.
     """
     if machine.launched or machine.processes == 1:
         return False
@@ -164,7 +165,7 @@ def spread(machine: Machine, *arguments: str) -> bool:
 
 
 def facts(machine: Machine) -> dict[str, Any]:
-    """Return what a log says beside every time."""
+    """Return processor, device, threads, processes and torch's version, for a log."""
     import torch
 
     return {

@@ -83,7 +83,7 @@ def take_update(
     stop: Stop,
 ) -> dict[str, float]:
     """Take one step on this process's micro-batches. Returns the global batch's losses, learning
-    rate, and gradient norm before clipping. Raises Interrupted.
+    rate, and gradient norm before clipping. Raises Interrupted where the only process is to end.
     """
     sums: dict[str, Tensor] = {}
     for number, (share, inputs) in enumerate(micro_batches, start=1):
@@ -217,8 +217,8 @@ def training_steps(
     training: Trainer, batches: Iterable[Integers], due: Callable[[], bool] = bool
 ) -> Iterator[Step]:
     """Take an update on each global batch of rows; `due` says whether this process wants a
-    checkpoint. Raises Interrupted, UserError, or torch.OutOfMemoryError where rows cannot be
-    halved.
+    checkpoint. Raises Interrupted, UserError for a loss that is not finite, torch.OutOfMemoryError
+    where rows cannot be halved.
     """
     engine, recipe = training.engine, training.recipe
     for update, rows in enumerate(batches, start=training.first + 1):
@@ -254,7 +254,7 @@ def training_steps(
 
 
 def check_finite(values: Mapping[str, float], place: str) -> None:
-    """Raise UserError where a value is not finite."""
+    """Raise UserError, naming the place, where a value is not finite."""
     strange = [f"{name} is {value}" for name, value in values.items() if not math.isfinite(value)]
     if strange:
         raise UserError(

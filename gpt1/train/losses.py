@@ -85,8 +85,8 @@ def classification(logits_bo: Tensor, labels_b: Tensor) -> Tensor:
 
 
 def score_distribution(scores_b: Tensor, classes: int) -> Tensor:
-    """Return soft labels [b, classes]: a score y puts y - floor(y) on floor(y) + 1 and the rest on
-    floor(y) (Tai et al. 2015).
+    """Return soft labels [b, classes] of scores from 0 to classes - 1: a score y puts y - floor(y)
+    on floor(y) + 1 and the rest on floor(y) (Tai et al. 2015).
     """
     classes_c = torch.arange(classes, device=scores_b.device, dtype=scores_b.dtype)
     return (1 - (scores_b[:, None] - classes_c).abs()).clamp(min=0)
@@ -158,7 +158,7 @@ class _TiedSoftmax(torch.autograd.Function):
 def _softmax(
     logits_mv: Tensor, targets_m: Tensor, weights_m: Tensor, gradients: bool, elements: int
 ) -> Tensor:
-    """Return losses [m]; with `gradients`, replace each logit by its own."""
+    """Return losses [m]; with `gradients`, replace each logit by its gradient."""
     rows, losses = max(1, elements // logits_mv.shape[1]), []
     parts = (
         torch.split(tensor, rows) for tensor in (logits_mv, targets_m[:, None], weights_m[:, None])

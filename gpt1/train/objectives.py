@@ -1,5 +1,5 @@
-"""What a forward pass minimises, in a precision set inside, where DeepSpeed does not switch it
-off.
+"""What a forward pass minimises: equation 1 or 5. Each sets its precision inside, where DeepSpeed
+does not switch it off.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Pretraining(nn.Module):
         self.decoder, self.precision = decoder, precision
 
     def forward(self, windows_bt: Tensor, dropout: float = 0.0) -> dict[str, Tensor]:
-        """Return the mean loss of windows [b, context + 1]."""
+        """Return the mean loss, in nats a token, of windows [b, context + 1]."""
         with in_precision(windows_bt.device, self.precision):
             # The last token of a window is a target only, the first an input only.
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)
@@ -50,7 +50,7 @@ class Finetuning(nn.Module):
         self.lambda_lm = lambda_lm
 
     def logits(self, batch: Batch) -> Tensor:
-        """Return logits [b, outputs] without dropout."""
+        """Return logits [b, outputs] in float32, without dropout."""
         with in_precision(batch.tokens_bkt.device, self.precision):
             logits_bo: Tensor = self.classifier(batch.tokens_bkt, real=self._real(batch)).logits_bo
         return logits_bo.float()
@@ -83,7 +83,7 @@ class Finetuning(nn.Module):
         return Parts(logits_bo, task_losses_b, lm_loss)
 
     def forward(self, batch: Batch, dropout: float = 0.0) -> dict[str, Tensor]:
-        """Return equation 5 (`loss`) and its terms."""
+        """Return equation 5 (`loss`) and its terms; no `lm_loss` where lambda is 0."""
         _, task_losses_b, lm_loss = self.parts(batch, dropout)
         if lm_loss is None:
             return {"loss": task_losses_b.mean(), "task_loss": task_losses_b.mean()}

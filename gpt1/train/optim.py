@@ -25,8 +25,9 @@ class Rates(NamedTuple):
 
 
 def rates(recipe: Optimization, update: int, updates: int, warmup: float) -> Rates:
-    """Return the settings with which AdamW's step is the authors': they add epsilon to the
-    uncorrected sqrt(v) and multiply the decay by the bias-corrected rate.
+    """Return the settings with which AdamW's step at `update` (from 1) is the authors': they add
+    epsilon to the uncorrected sqrt(v) and multiply the decay by the bias-corrected rate. `warmup`
+    is a share of `updates`.
     """
     # torch: m / (1 - b1^t) / (sqrt(v) / sqrt(1 - b2^t) + eps). The authors: m * sqrt(1 - b2^t) / (1
     # - b1^t) / (sqrt(v) + eps). They are equal where torch's eps is theirs over sqrt(1 - b2^t).
@@ -65,7 +66,7 @@ def set_rates(optimizer: torch.optim.Optimizer, values: Rates) -> None:
 
 
 def gradients_of(parameters: Iterable[Tensor]) -> list[Tensor]:
-    """Return the gradients that there are."""
+    """Return the gradients of the parameters that have one."""
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 

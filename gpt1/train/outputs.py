@@ -27,7 +27,7 @@ def refuse_full_disk(folder: Path, network: nn.Module, copies: int) -> None:
 
 class Curve:
     """Appends JSON lines to a file after its first `lines`; without a path it only counts. Raises
-    UserError.
+    UserError where fewer are there.
     """
 
     def __init__(self, path: Path | None, lines: int) -> None:

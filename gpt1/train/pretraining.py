@@ -206,7 +206,7 @@ def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corp
 
 def number_of_updates(params: Params, shards: Shards) -> int:
     """Return pretrain.updates, or as many as make pretrain.epochs passes over the training tokens.
-    Raises UserError where these cannot be taken.
+    Raises UserError where that is none, or less than the warm-up.
     """
     context, recipe, tokens = params.model.context, params.pretrain, shards.tokens("train")
     for split in SPLITS:

@@ -24,7 +24,7 @@ def warmup_constant(x: float, warmup: float) -> float:
 
 
 def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
-    """Return the rate's factor at `update`, counted from 1."""
+    """Return the rate's factor at `update`, counted from 1 to `updates`."""
     functions = {
         "warmup_linear": warmup_linear,
         "warmup_cosine": warmup_cosine,
@@ -35,7 +35,7 @@ def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
 
 
 def snapshot_updates(updates: int, per_decade: int) -> set[int]:
-    """Return the updates whose weights are kept, evenly on a log scale."""
+    """Return the updates whose weights are kept: `per_decade` on a log scale, and the last."""
     exponents = range(math.ceil(math.log10(updates) * per_decade) + 1)
     return {update for k in exponents if (update := round(10 ** (k / per_decade))) < updates} | {
         updates

@@ -25,7 +25,7 @@ def speed_up(
     network: Network, recipe: Optimization, machine: Machine, tokens: int
 ) -> dict[str, str]:
     """Prepare a network to train on so many tokens in batches of one shape (0: of many), and return
-    the choices.
+    the choice of arithmetic, compiled and attention.
     """
     products = arithmetic(torch.device(machine.device), recipe.precision)
     compiled = fused = False
@@ -65,7 +65,7 @@ def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: fl
 
 
 def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: int) -> bool:
-    """Return whether compiling a decoder's blocks pays."""
+    """Return whether compiling a decoder's blocks pays for so many tokens."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if not tokens or not compiler:
         return False
@@ -83,7 +83,7 @@ def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: i
 
 def arithmetic(device: torch.device, precision: str) -> str:
     """Return the precision that a device computes in."""
-    # torch's bfloat16 without such products takes a hundred times as long
+    # fp32 where a processor has no bfloat16 products: torch's would take a hundred times as long
     return precision if device.type != "cpu" or native_bf16() else "fp32"
 
 

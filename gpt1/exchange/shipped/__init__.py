@@ -1,1 +1,1 @@
-"""Files that an exported folder takes along."""
+"""Files that an exported folder takes along; they import nothing of this project."""
