@@ -2,7 +2,6 @@
 refuse.
 """
 
-import json
 import os
 import random
 import subprocess
@@ -11,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_data import outputs
+from made_data import outputs, write_paper_params
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, sha256_file
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import Shards
-from gpt1.params.yaml import read_yaml
 
 pytestmark = pytest.mark.slow
 
@@ -35,12 +33,9 @@ def sentence(generator):
 
 
 def write_params(folder, **changes):
-    values = read_yaml(ROOT / "conf" / "paper.yaml")
-    values["bpe"] |= {"source": "learn", "merges": 60, "alphabet_size": 40, "max_word_types": 500}
-    values["shard"] |= {"heldout_fraction": 0.3}
-    for section, change in changes.items():
-        values[section] |= change
-    (folder / "params.yaml").write_text(json.dumps(values), encoding="utf-8")
+    bpe = {"source": "learn", "merges": 60, "alphabet_size": 40, "max_word_types": 500}
+    changes["bpe"] = bpe | changes.get("bpe", {})
+    write_paper_params(folder, shard={"heldout_fraction": 0.3}, **changes)
 
 
 def write_books(folder, count=8):

@@ -17,6 +17,7 @@ from made_data import outputs
 from test_claims import ABLATIONS
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import write_json
 from gpt1.params.schema import read_params
 from gpt1.results.page import write_page
 from gpt1.results.paper import TABLES
@@ -190,7 +191,7 @@ def write_run():
     about = {"sets": {"sst2": {"split": "dev"}}, "snapshots": [{"update": 1}, {"update": 10}]}
     for network, seed in ((one, seed) for one in ("transformer", "lstm") for seed in range(3)):
         folder = Path("data/zero_shot", network, f"seed-{seed}")
-        made_results.write_json(folder / "scores.json", about)
+        write_json(folder / "scores.json", about)
         labels = np.arange(9) % 2
         answers = {"sst2/labels": labels, "sst2/1": 0 * labels, "sst2/10": labels}
         np.savez(folder / "answers.npz", **answers)
