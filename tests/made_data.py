@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
+from gpt1.base.errors import UserError
 from gpt1.base.files import write_json
 from gpt1.corpus.shards import SplitWriter, token_type, write_index
 from gpt1.params.schema import Model, validate
@@ -15,6 +17,7 @@ from gpt1.params.yaml import read_yaml
 from gpt1.tasks.definitions import TASKS
 
 ROOT = Path(__file__).parents[1]
+SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 
 
 def paper():
@@ -111,12 +114,38 @@ def write_paper_params(folder, **sections):
     (folder / "params.yaml").write_text(json.dumps(values))
 
 
+def refused(function, *arguments, **named):
+    """The one line with which a function refuses what it is given (of UserError: test_safety.py)."""
+    with pytest.raises(UserError) as error:
+        function(*arguments, **named)
+    return str(error.value)
+
+
+def json_lines(path):
+    """The rows of a file of JSON lines."""
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def as_json_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def change_json(path, **values):
+    """Give a file of JSON other values of some keys."""
+    write_json(Path(path), json.loads(Path(path).read_text()) | values)
+
+
 def put_files(folder, files):
     """Files by name and content, below a folder of the current one."""
     for name, content in files.items():
         path = Path(folder, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def put_acquired(task, files):
+    """Official files of a task as `acquire` leaves them."""
+    put_files(f"data/acquire/tasks/{task}", files)
 
 
 def write_token_files(folder, books, vocabulary_size=VOCABULARY, fingerprint="f" * 16):

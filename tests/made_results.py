@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from made_data import with_rows
+from made_data import as_json_lines, with_rows
 
 from gpt1.base.files import write_json
 from gpt1.base.locks import locked
@@ -104,7 +104,7 @@ def write_pretraining(points=3):
         {"update": 10 * i, "tokens": 40960 * i, "loss": 9.0 - i, "learning_rate": 1e-4}
         for i in range(1, points + 1)
     ]
-    (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "curve.jsonl").write_text(as_json_lines(lines))
 
 
 def logits(answers, outputs):
@@ -162,7 +162,7 @@ def write_task(
             {"update": 10, "tokens": 700, "loss": 1.5, "task_loss": 1.0, "lm_loss": 1.0},
             {"update": 20, "tokens": 1500, "epoch": 1, "dev_score": 0.5},
         ]
-        (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (folder / "curve.jsonl").write_text(as_json_lines(lines))
         write_json(
             folder / "summary.json", {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
         )

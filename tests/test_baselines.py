@@ -2,7 +2,6 @@
 rows to logits.
 """
 
-import json
 import random
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_data import outputs, put_files
+from made_data import as_json_lines, outputs, put_files
 from made_results import write_params
 
 from gpt1.base.files import read_arrays, read_json
@@ -111,8 +110,8 @@ def write_run():
         pairs = mood_rows(side, "pairs", 30)
         words = [("contradiction", "entailment")[label] for label in pairs.labels]
         rows = list(zip(*pairs.parts, words, strict=True))
-        files[f"snli/snli_1.0_{split}.jsonl"] = "".join(
-            json.dumps({"sentence1": one, "sentence2": other, "gold_label": label}) + "\n"
+        files[f"snli/snli_1.0_{split}.jsonl"] = as_json_lines(
+            {"sentence1": one, "sentence2": other, "gold_label": label}
             for one, other, label in rows
         )
         files[f"stsb/sts-{split}.csv"] = "".join(
@@ -129,8 +128,7 @@ def write_run():
     put_files("data/acquire/tasks", files)
 
 
-def test_from_tasks_to_logits_twice_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_from_tasks_to_logits_twice_the_same_bytes(elsewhere):
     write_run()
     for name in ("snli", "stsb", "story_cloze"):
         encode.main(name)
@@ -157,8 +155,7 @@ def test_from_tasks_to_logits_twice_the_same_bytes(tmp_path, monkeypatch):
         assert len(set(clusters["dev"].tolist())) == len(set(premises))
 
 
-def test_text_of_an_encoded_row_is_its_words_again(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_text_of_an_encoded_row_is_its_words_again(elsewhere):
     write_run()
     stories = mood_rows(1, "choices", 30).parts
     for name, group, split, wanted in (

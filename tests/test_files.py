@@ -159,8 +159,7 @@ def held_for(seconds):
     return other
 
 
-def test_who_waits_has_the_file_after(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_who_waits_has_the_file_after(elsewhere):
     with held_for(0.5) as other:
         assert is_locked(Path("a.lock"))
         with locked(Path("a.lock")) as file:
@@ -170,8 +169,7 @@ def test_who_waits_has_the_file_after(tmp_path, monkeypatch):
     assert not is_locked(Path("a.lock"))
 
 
-def test_a_killed_holder_frees_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_killed_holder_frees_it(elsewhere):
     with held_for(60) as other:
         other.send_signal(signal.SIGKILL)
         other.wait()

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from made_data import write_params, write_token_files
+from made_data import refused, write_params, write_token_files
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.commands.generate import generate
 from gpt1.corpus.bpe import Vocabulary
@@ -62,13 +61,6 @@ def change(**values):
     params = read_json(Path("params.yaml"))
     params["generate"] |= values
     Path("params.yaml").write_text(json.dumps(params))
-
-
-def refused(function, *arguments, **named):
-    with pytest.raises(UserError) as error:
-        function(*arguments, **named)
-    assert "\n" not in str(error.value)
-    return str(error.value)
 
 
 def log_probabilities(network, ids):
