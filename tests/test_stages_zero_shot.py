@@ -260,7 +260,8 @@ def test_files_that_no_score_can_come_from(checkout, name, file, old, new, expec
 
 
 def test_missing_inputs(checkout):
-    assert "data/prompt/cola/set.json cannot be read" in refused(zero_shot.main, "lstm", "0")
+    line = "data/prompt/cola/set.json: expected JSON, found none"
+    assert line in refused(zero_shot.main, "lstm", "0")
     make_prompts()
     assert "data/pretrain/lstm/seed-0/summary.json is not there" in refused(
         zero_shot.main, "lstm", "0"
