@@ -3,6 +3,7 @@ directory.
 """
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,9 @@ ROOT = Path(__file__).parents[1]
 SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 
 
+@cache
 def paper():
-    """The paper's parameters."""
+    """The paper's parameters, which nothing can change."""
     return validate(read_yaml(ROOT / "conf/paper.yaml"))
 
 

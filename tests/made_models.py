@@ -20,46 +20,13 @@ from gpt1.model.weights import Description, save_weights
 SIZES = tiny_sizes(context=96, width=24, layers=3, feed_forward=96, deviation=0.2)
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'!-\"?;:()<>&_é$ς"
 MERGES = "t h|th e</w>|i n|in g</w>|a n|an d</w>|l a|m p</w>|la mp</w>|n 't</w>|' s</w>|. .|.. .</w>|o n|u n|k >|' t</w>|n ' t</w>|e r</w>|r e"
+NASTY = """
+The lamp isn't LIT and U.S. Mr. the thing's running café “quoted” a—b wait… 3.14 $5 &amp; a<unk>b
+<unk> _start_ _ İstanbul ΟΔΟΣ 🙂 (there) e.g. don´t -- ?? can't've ﬁne a/b [x] <b>bold</b> l’état
+ÐµÑ o'clock
+"""
 BLANKS = ("\N{ZERO WIDTH SPACE}", "x\x85y", "\tand", "\n", " \n \n", "\N{NO-BREAK SPACE}")
-WORDS = (
-    *[
-        "The",
-        "lamp",
-        "isn't",
-        "LIT",
-        "and",
-        "U.S.",
-        "Mr.",
-        "the",
-        "thing's",
-        "running",
-        "café",
-        "“quoted”",
-        "a—b",
-        "wait…",
-        "3.14",
-        "$5",
-    ],
-    *[
-        "&amp;",
-        "a<unk>b",
-        "<unk>",
-        "_start_",
-        "_",
-        "İstanbul",
-        "ΟΔΟΣ",
-        "🙂",
-        "(there)",
-        "e.g.",
-        "don´t",
-        "--",
-        "??",
-        "can't've",
-        "ﬁne",
-    ],
-    *["a/b", "[x]", "<b>bold</b>", "l’état", "ÐµÑ", "o'clock"],
-    *BLANKS,
-)
+WORDS = (*NASTY.split(), *BLANKS)
 
 
 def vocabulary():

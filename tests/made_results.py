@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from made_data import as_json_lines, with_rows
+from made_data import as_json_lines, paper, with_rows
 
 from gpt1.base.files import write_json
 from gpt1.base.locks import locked
@@ -72,7 +72,7 @@ def empty_mlflow(temporary):
 
 
 def group(task):
-    return str(read_yaml(ROOT / "conf" / "paper.yaml")["tasks"][task]["group"])
+    return str(paper().tasks[task].group)
 
 
 def write_pretraining(points=3):

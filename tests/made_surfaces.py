@@ -117,13 +117,8 @@ def write_task(name, form="original"):
     made_forms.MADE[name].forms[form](Path("raw"))
 
 
-@cache
-def task_rows():
-    return made_data.paper().tasks
-
-
 def read_task(name):
-    task, acquired, row = TASKS[name], Path("acquired"), task_rows()[name]
+    task, acquired, row = TASKS[name], Path("acquired"), made_data.paper().tasks[name]
     for file, place in (find_files(task.source, Path("raw")) or {}).items():
         copy(task.source, file, place, acquired / file)
     with suppress(UserError):

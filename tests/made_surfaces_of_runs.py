@@ -14,7 +14,7 @@ import made_models
 import made_results
 import torch
 from made_data import as_json_lines, change_json
-from made_surfaces import BROKEN, SENTENCES, Surface, put, task_rows, vocabulary, write_params
+from made_surfaces import BROKEN, SENTENCES, Surface, put, vocabulary, write_params
 from safetensors.torch import load_file
 
 from gpt1.base.errors import UserError
@@ -134,7 +134,6 @@ def write_finished():
 
 
 def read_finetuned_task():
-    assert task_rows()
     finetuned_task(read_params(), "cola").best()
     chosen_task(Path("cola"), None)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from made_data import json_lines
-from made_pretraining import BATCH, Run, made_recipe
+from made_pretraining import BATCH, Run, checkpoints, made_recipe
 
 from gpt1.base.errors import UserError, run_stage
 from gpt1.base.files import CHECKPOINTS, write_json
@@ -17,10 +17,6 @@ from gpt1.train import checkpoint
 from gpt1.train.checkpoint import Position, Saver, end_seeds
 from gpt1.train.engine import Engine
 from gpt1.train.outputs import Curve
-
-
-def checkpoints(folder):
-    return sorted(int(path.name.removeprefix("update-")) for path in folder.glob("update-*"))
 
 
 def saved_checkpoints(folder, updates=(1, 2, 3)):

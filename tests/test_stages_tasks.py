@@ -48,7 +48,7 @@ def encoded(task, group):
     }
 
 
-def test_as_many_bad_rows_as_the_limit_allows_are_counted_and_left_out(checkout, vocabulary):
+def test_as_many_bad_rows_as_the_limit_allows_are_counted_and_left_out(vocabulary):
     train = "\ufeff" + (COLA * 199).replace("\n", "\r\n") + "gj04\t1\t\r\n"
     put_acquired("cola", {"train.tsv": train, "dev.tsv": COLA * 3})
     about, arrays = encoded("cola", "glue")
@@ -84,7 +84,7 @@ def sequences(arrays):
     return [arrays["tokens"][begin:end].tolist() for begin, end in ends]
 
 
-def test_a_text_is_cut_to_the_context(checkout, vocabulary):
+def test_a_text_is_cut_to_the_context(vocabulary):
     long = COLA + "gj04\t0\t*\tAbcdefghijklmnopq\n"
     test = "index\tsentence\n0\tIt.\n"
     put_acquired("cola", {"train.tsv": COLA, "dev.tsv": long, "test.tsv": test})
@@ -163,9 +163,7 @@ STSB = "g\tf\t2012\t1\t3.75\tA cat\tMy dog\n"
         ),
     ],
 )
-def test_from_raw_files_to_ids(
-    checkout, vocabulary, task, group, files, sizes, texts, label, about
-):
+def test_from_raw_files_to_ids(vocabulary, task, group, files, sizes, texts, label, about):
     put_files(f"data/raw/{task}", files)
     acquire.main(task)
     found, arrays = encoded(task, group)

@@ -322,10 +322,6 @@ def test_finetuning_refuses(with_weights, refused):
     assert "expected sequences of at most 8 tokens" in refused("finetune", "mrpc")
 
 
-def start_weights(folder, seed):
-    return (folder / f"data/pretrain/transformer/seed-{seed}/weights.safetensors").read_bytes()
-
-
 def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own(
     workplace, pretrained, run_here
 ):
@@ -334,10 +330,10 @@ def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own
     write_params(workplace, pretrain__seeds=[0, 1], finetune__seeds=[1])
     for seed in ("0", "1"):
         run_here("pretrain", "transformer", seed)
-    assert outputs(Path("data/pretrain/transformer/seed-0")) == outputs(
-        pretrained / "data/pretrain/transformer/seed-0"
-    ), "seed 0 is what it is without another"
-    assert start_weights(workplace, 0) != start_weights(workplace, 1)
+    zero, one = (outputs(f"data/pretrain/transformer/seed-{seed}") for seed in (0, 1))
+    alone = outputs(pretrained / "data/pretrain/transformer/seed-0")
+    assert zero == alone, "seed 0 is what it is without another"
+    assert zero["weights.safetensors"] != one["weights.safetensors"]
     assert not list(Path("data/checkpoints").glob("*/")), "what was kept goes away at the end"
     logs = {path.name for path in Path("data/logs/pretrain/transformer").glob("*.run.json")}
     assert logs == {"seed-0.run.json", "seed-1.run.json"}
@@ -345,11 +341,10 @@ def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own
     logits = Path("data/finetune/glue/mrpc/seed-1/logits.npz")
     run_here("finetune", "mrpc")
     from_one = logits.read_bytes()
-    alone = Path("data/pretrain/transformer/seed-1/weights.safetensors")
     write_params(workplace, pretrain__seeds=[1], finetune__seeds=[1])
     run_here("finetune", "mrpc")
     assert logits.read_bytes() == from_one, "the only pre-training is that of seed 1"
     write_params(workplace, pretrain__seeds=[0], finetune__seeds=[1])
-    alone.unlink()
+    Path("data/pretrain/transformer/seed-1/weights.safetensors").unlink()
     run_here("finetune", "mrpc")
     assert logits.read_bytes() != from_one, "from seed 0, the only one, other logits"
