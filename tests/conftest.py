@@ -2,6 +2,7 @@
 machines, and the same run done twice has the same bits.
 """
 
+import importlib
 import os
 import signal
 import sys
@@ -43,3 +44,27 @@ def pytest_collection_modifyitems(items):
             item.add_marker("slow")
         if item.get_closest_marker("slow") or item.get_closest_marker("server"):
             item.add_marker(pytest.mark.flaky(reruns=1, rerun_except="Timeout"))
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """An empty folder, to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run_here(monkeypatch):
+    """Run a stage in this process: saves its imports."""
+    from made_data import SETTINGS
+
+    from gpt1.base.errors import run_stage
+
+    def run_verb(verb, *names):
+        other = verb in ("ablation", "transfer")  # verbs of the module finetune
+        module = importlib.import_module(f"gpt1.stages.{'finetune' if other else verb}")
+        for key, value in SETTINGS.items():
+            monkeypatch.setenv(key, value)
+        run_stage(lambda: getattr(module, verb if other else "main")(*names))
+
+    return run_verb

@@ -3,21 +3,27 @@ directory.
 """
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
-from gpt1.base.files import sha256_file
+from gpt1.base.errors import UserError
+from gpt1.base.files import write_json
+from gpt1.corpus.shards import SplitWriter, token_type, write_index
 from gpt1.params.schema import Model, validate
 from gpt1.params.yaml import read_yaml
 from gpt1.tasks.definitions import TASKS
 
 ROOT = Path(__file__).parents[1]
+SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 
 
+@cache
 def paper():
-    """The paper's parameters."""
+    """The paper's parameters, which nothing can change."""
     return validate(read_yaml(ROOT / "conf/paper.yaml"))
 
 
@@ -50,7 +56,7 @@ def tiny_sizes(context=24, width=16, layers=2, heads=4, feed_forward=64, deviati
 
 VOCABULARY, CONTEXT, WORDS = 40, 16, 0.75
 START, DELIMITER, EXTRACT = VOCABULARY, VOCABULARY + 1, VOCABULARY + 2
-ABOUT = ("combine", "sequences", "outputs", "target", "metric")
+ABOUT = ("kind", "combine", "sequences", "outputs", "target", "metric")
 GROUPS = {"cola": "glue", "mrpc": "glue", "story_cloze": "qa", "stsb": "glue"}
 
 
@@ -110,6 +116,27 @@ def write_paper_params(folder, **sections):
     (folder / "params.yaml").write_text(json.dumps(values))
 
 
+def refused(function, *arguments, **named):
+    """The one line with which a function refuses what it is given (of UserError: test_safety.py)."""
+    with pytest.raises(UserError) as error:
+        function(*arguments, **named)
+    return str(error.value)
+
+
+def json_lines(path):
+    """The rows of a file of JSON lines."""
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def as_json_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def change_json(path, **values):
+    """Give a file of JSON other values of some keys."""
+    write_json(Path(path), json.loads(Path(path).read_text()) | values)
+
+
 def put_files(folder, files):
     """Files by name and content, below a folder of the current one."""
     for name, content in files.items():
@@ -118,40 +145,33 @@ def put_files(folder, files):
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def put_acquired(task, files):
+    """Official files of a task as `acquire` leaves them."""
+    put_files(f"data/acquire/tasks/{task}", files)
+
+
+def write_token_files(folder, books, vocabulary_size=VOCABULARY, fingerprint="f" * 16):
+    """Token files and their index of {split: ids of each book}; WORDS of a token are a word."""
+    folder.mkdir(parents=True)
+    splits = {}
+    for split, ids_of_books in books.items():
+        writer = SplitWriter(folder / f"{split}.bin")
+        for number, ids in enumerate(ids_of_books):
+            writer.begin(f"book {number}")
+            writer.append(np.array(ids, token_type(vocabulary_size)), int(WORDS * len(ids)))
+        splits[split] = writer.close()
+    write_index(folder, splits, vocabulary_size, fingerprint, "made")
+
+
 def write_shards(folder, book_tokens=300):
     """Two books to learn from, one held out."""
-    folder.mkdir(parents=True)
-    generator, splits = np.random.default_rng(0), {}
-    for split, books in (("train", 2), ("heldout", 1)):
-        tokens = (
-            np.cumsum(generator.integers(0, 3, size=books * book_tokens)) % VOCABULARY
-        ).astype(np.uint16)
-        tokens.tofile(folder / f"{split}.bin")
-        splits[split] = {
-            "tokens": len(tokens),
-            "words": int(WORDS * len(tokens)),
-            "sha256": sha256_file(folder / f"{split}.bin"),
-            "books": [
-                {
-                    "name": f"{split}{n}",
-                    "offset": n * book_tokens,
-                    "tokens": book_tokens,
-                    "words": int(WORDS * book_tokens),
-                }
-                for n in range(books)
-            ],
-        }
-    (folder / "index.json").write_text(
-        json.dumps(
-            {
-                "dtype": "uint16",
-                "vocabulary_size": VOCABULARY,
-                "vocabulary_fingerprint": "f" * 16,
-                "corpus_name": "made",
-                "splits": splits,
-            }
-        )
-    )
+    generator = np.random.default_rng(0)
+    books = {
+        split: np.cumsum(generator.integers(0, 3, (count, book_tokens))).reshape(count, -1)
+        % VOCABULARY
+        for split, count in (("train", 2), ("heldout", 1))
+    }
+    write_token_files(folder, books)
 
 
 def write_task(task, fingerprint="f" * 16, train=18):
@@ -159,53 +179,24 @@ def write_task(task, fingerprint="f" * 16, train=18):
     folder.mkdir(parents=True)
     generator, splits = np.random.default_rng(1), {}
     for split, count in (("train", train), ("dev", 7), ("test", 5)):
-        parts, labels = (
-            [],
-            generator.uniform(0, 5, count).astype(np.float32)
-            if about.target == "score"
-            else generator.integers(0, 2, count),
-        )
+        parts, labels = [], generator.integers(0, 2, count)
+        if about.target == "score":
+            labels = generator.uniform(0, 5, count).astype(np.float32)
         for label in labels:
             for k in range(about.sequences):
-                word = (
-                    3 if (k == label if about.combine == "choose" else label > 0.5) else 7
-                )  # what gives the label away
-                parts.append(
-                    [
-                        START,
-                        *generator.integers(8, VOCABULARY, generator.integers(1, 8)),
-                        DELIMITER,
-                        word,
-                        EXTRACT,
-                    ]
-                )
+                gives_away = k == label if about.combine == "choose" else label > 0.5
+                words = generator.integers(8, VOCABULARY, generator.integers(1, 8))
+                parts.append([START, *words, DELIMITER, 3 if gives_away else 7, EXTRACT])
         if split == "test":
             labels = np.full_like(labels, -1)
-        offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         np.savez(
             folder / f"{split}.npz",
             tokens=np.concatenate(parts).astype(np.uint16),
-            offsets=offsets,
+            offsets=np.cumsum([0, *map(len, parts)]),
             labels=labels,
         )
-        splits[split] = {
-            "examples": count,
-            "rows_read": count,
-            "unreadable": {},
-            "truncated": 0,
-            "labelled": split != "test",
-        }
-    (folder / "task.json").write_text(
-        json.dumps(
-            {
-                "task": task,
-                "kind": "classification",
-                **{key: getattr(about, key) for key in ABOUT},
-                "labels": ["0", "1"],
-                "vocabulary_size": VOCABULARY,
-                "vocabulary_fingerprint": fingerprint,
-                "selection_split": "dev",
-                "splits": splits,
-            }
-        )
-    )
+        splits[split] = {"examples": count, "labelled": split != "test"}
+    facts = {name: getattr(about, name) for name in ABOUT}
+    facts |= {"task": task, "labels": ["0", "1"], "vocabulary_size": VOCABULARY}
+    facts |= {"vocabulary_fingerprint": fingerprint, "selection_split": "dev", "splits": splits}
+    write_json(folder / "task.json", facts)

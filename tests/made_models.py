@@ -10,69 +10,23 @@ import sys
 
 import numpy as np
 import torch
+from made_data import tiny_sizes
 
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.model.gpt import Decoder
+from gpt1.model.heads import Classifier, Head
 from gpt1.model.weights import Description, save_weights
-from gpt1.params.schema import Model
 
-SIZES = Model(
-    context=96,
-    width=24,
-    layers=3,
-    heads=4,
-    feed_forward=96,
-    embedding_deviation=0.3,
-    weight_deviation=0.2,
-    layer_norm_epsilon=1e-5,
-)
+SIZES = tiny_sizes(context=96, width=24, layers=3, feed_forward=96, deviation=0.2)
 CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,'!-\"?;:()<>&_é$ς"
 MERGES = "t h|th e</w>|i n|in g</w>|a n|an d</w>|l a|m p</w>|la mp</w>|n 't</w>|' s</w>|. .|.. .</w>|o n|u n|k >|' t</w>|n ' t</w>|e r</w>|r e"
-WORDS = [
-    "The",
-    "lamp",
-    "isn't",
-    "LIT",
-    "and",
-    "U.S.",
-    "Mr.",
-    "the",
-    "thing's",
-    "running",
-    "café",
-    "“quoted”",
-    "a—b",
-    "wait…",
-    "3.14",
-    "$5",
-    "&amp;",
-    "a<unk>b",
-    "<unk>",
-    "_start_",
-    "_",
-    "İstanbul",
-    "ΟΔΟΣ",
-    "\N{ZERO WIDTH SPACE}",
-    "x\x85y",
-    "🙂",
-    "(there)",
-    "e.g.",
-    "don´t",
-    "--",
-    "??",
-    "\tand",
-    "\n",
-    " \n \n",
-    "can't've",
-    "\N{NO-BREAK SPACE}",
-    "ﬁne",
-    "a/b",
-    "[x]",
-    "<b>bold</b>",
-    "l’état",
-    "ÐµÑ",
-    "o'clock",
-]
+NASTY = """
+The lamp isn't LIT and U.S. Mr. the thing's running café “quoted” a—b wait… 3.14 $5 &amp; a<unk>b
+<unk> _start_ _ İstanbul ΟΔΟΣ 🙂 (there) e.g. don´t -- ?? can't've ﬁne a/b [x] <b>bold</b> l’état
+ÐµÑ o'clock
+"""
+BLANKS = ("\N{ZERO WIDTH SPACE}", "x\x85y", "\tand", "\n", " \n \n", "\N{NO-BREAK SPACE}")
+WORDS = (*NASTY.split(), *BLANKS)
 
 
 def vocabulary():
@@ -109,6 +63,23 @@ def saved_model(folder, sizes=SIZES, seed=1):
         Description("transformer", sizes.model_dump(), words.size, words.fingerprint),
     )
     return decoder.eval()
+
+
+def save_task_model(path, task, sizes, words, seed, deviation):
+    """A classifier for a task, random but for its seed, biases of the head too; `deviation`: of the
+    head's weights.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    classifier = Classifier(
+        Decoder(sizes, words.size + 3, generator),
+        Head(sizes.width, task.outputs, task.combine, deviation, generator),
+    )
+    with torch.no_grad():
+        classifier.head.linear.bias.normal_(generator=generator)
+    kind = f"transformer for {task.name}"
+    save_weights(
+        path, classifier, Description(kind, sizes.model_dump(), words.size, words.fingerprint)
+    )
 
 
 def run_example(folder):

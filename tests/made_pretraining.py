@@ -34,6 +34,11 @@ def made_recipe():
     )
 
 
+def checkpoints(folder):
+    """The updates of which there is a checkpoint."""
+    return sorted(int(path.name.removeprefix("update-")) for path in folder.glob("update-*"))
+
+
 class Run:
     """Pre-trainings in a folder. Before each micro-batch `at_call` is given the count of
     micro-batches since the start, and its windows.
@@ -48,7 +53,7 @@ class Run:
             micro_batch,
             spoiled,
         )
-        self.reported, self.update_of = [], {}
+        self.update_of = {}
 
     def windows(self, starts):
         update, first = divmod(int(starts[0]), 100)
@@ -91,7 +96,7 @@ class Run:
             machine,
             self.folder,
         )
-        return pretrain(run, lambda update, values: self.reported.append((update, dict(values))))
+        return pretrain(run, lambda update, values: None)
 
     def stopped(self, ask_at, match, capsys, number=signal.SIGINT):
         """A run that is asked to end at a call: it ends with these words, and no micro-batch
@@ -105,9 +110,7 @@ class Run:
         )
 
     def checkpoints(self):
-        return sorted(
-            int(path.name.removeprefix("update-")) for path in self.folder.glob("update-*")
-        )
+        return checkpoints(self.folder)
 
     def results(self):
         return {

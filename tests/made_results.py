@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 import numpy as np
-from made_data import with_rows
+from made_data import as_json_lines, paper, with_rows
 
+from gpt1.base.files import write_json
 from gpt1.base.locks import locked
 from gpt1.params.schema import read_params
 from gpt1.params.yaml import read_yaml
@@ -71,12 +72,7 @@ def empty_mlflow(temporary):
 
 
 def group(task):
-    return str(read_yaml(ROOT / "conf" / "paper.yaml")["tasks"][task]["group"])
-
-
-def write_json(path, value):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value))
+    return str(paper().tasks[task].group)
 
 
 def write_pretraining(points=3):
@@ -108,7 +104,7 @@ def write_pretraining(points=3):
         {"update": 10 * i, "tokens": 40960 * i, "loss": 9.0 - i, "learning_rate": 1e-4}
         for i in range(1, points + 1)
     ]
-    (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "curve.jsonl").write_text(as_json_lines(lines))
 
 
 def logits(answers, outputs):
@@ -123,18 +119,16 @@ def write_task(
     labels,
     answers,
     subset=None,
-    rows_read=1000,
-    cluster=1,
 ):
     """Labels by split (test among them only where public) and, by seed, answers by
-    "<split>/<weights>"; so many rows on end are a cluster.
+    "<split>/<weights>".
     """
     encoded, finetuned = (Path("data", verb, group(task), task) for verb in ("encode", "finetune"))
     splits = {
         split: {"examples": len(given), "labelled": True, "sha256": ""}
         for split, given in labels.items()
     }
-    splits["train"] = {"examples": 900, "rows_read": rows_read, "labelled": True, "sha256": ""}
+    splits["train"] = {"examples": 900, "labelled": True, "sha256": ""}
     if "test" not in labels:
         splits["test"] = {"examples": 2, "labelled": False, "sha256": ""}
     target = "score" if task == "stsb" else "class"
@@ -155,7 +149,7 @@ def write_task(
             labels=np.array(given, np.float32 if target == "score" else np.int64),
             **more,
         )
-    clusters = {split: np.arange(len(given)) // cluster for split, given in labels.items()}
+    clusters = {split: np.arange(len(given)) for split, given in labels.items()}
     np.savez(encoded / "clusters.npz", allow_pickle=False, **clusters)
     for seed, given_answers in answers.items():
         folder = finetuned / f"seed-{seed}"
@@ -168,7 +162,7 @@ def write_task(
             {"update": 10, "tokens": 700, "loss": 1.5, "task_loss": 1.0, "lm_loss": 1.0},
             {"update": 20, "tokens": 1500, "epoch": 1, "dev_score": 0.5},
         ]
-        (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (folder / "curve.jsonl").write_text(as_json_lines(lines))
         write_json(
             folder / "summary.json", {"best_update": 20, "best_dev_score": 0.5, "updates": 20}
         )
@@ -229,7 +223,6 @@ def write_plot(
     skills,
     seeds,
     rows,
-    cluster=1,
 ):
     """Labels of tasks, and for each system (full, or an ablation of params.yaml) logits drawn with
     its skill.
@@ -244,7 +237,7 @@ def write_plot(
             for split in splits
         }
         given_labels = {split: given.tolist() for split, given in labels.items()}
-        write_task(task, given_labels, {}, cluster=cluster)
+        write_task(task, given_labels, {})
         for place, (system, skill) in enumerate(skills.items()):
             folder = (
                 Path("data/finetune", group(task), task)

@@ -4,6 +4,8 @@ a folder of its own.
 test_finds.py reads them damaged. A read ends well, or with an error of `expected`.
 """
 
+import gzip
+import io
 import json
 import shutil
 from collections import namedtuple
@@ -16,9 +18,13 @@ import made_data
 import made_forms
 import made_models
 import numpy as np
+from made_corpora import FOOTER, FORMS, HEADER, zstandard
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import Vocabulary
+from gpt1.corpus.cleaning import clean_book, clean_documents
+from gpt1.corpus.files import list_corpus
+from gpt1.corpus.inspection import inspect, read_book, refuse_binary
 from gpt1.corpus.shards import Shards
 from gpt1.inference.prediction import read_file
 from gpt1.inference.zero_shot import read_prompts
@@ -111,13 +117,8 @@ def write_task(name, form="original"):
     made_forms.MADE[name].forms[form](Path("raw"))
 
 
-@cache
-def task_rows():
-    return made_data.paper().tasks
-
-
 def read_task(name):
-    task, acquired, row = TASKS[name], Path("acquired"), task_rows()[name]
+    task, acquired, row = TASKS[name], Path("acquired"), made_data.paper().tasks[name]
     for file, place in (find_files(task.source, Path("raw")) or {}).items():
         copy(task.source, file, place, acquired / file)
     with suppress(UserError):
@@ -138,6 +139,29 @@ def write_text():
 
 def read_text():
     encode(Path("text.txt").read_bytes().decode("utf-8", "replace"))
+
+
+def write_corpus():
+    rows = [f"{SENTENCES[number % 3]} Chapter {number}." for number in range(12)]
+    text = "\n".join(rows)
+    put("books/a.txt", f"{HEADER}{text}\n{FOOTER}")
+    put("books/b.txt", text.encode("utf-16"))
+    put("books/c.txt.gz", gzip.compress(text.encode(), mtime=0))
+    put("books/d.txt.zst", zstandard(text.encode()))
+    for name in ("e.jsonl", "f.parquet"):
+        FORMS[f"a.{name.partition('.')[2]}"](Path("books", name), rows)
+
+
+def read_corpus():
+    cleaner = vocabulary()._cleaner
+    files = list_corpus(Path("books"))
+    books = {file: inspect(file) for file in files if file.form == "text"}
+    refuse_binary(books.values())
+    for book, found in books.items():
+        clean_book(cleaner, book.name, read_book(book, found), io.StringIO())
+    for file in files:
+        if file.form != "text":
+            clean_documents(cleaner, file, "text", io.StringIO())
 
 
 def read_vocabulary():
@@ -186,6 +210,7 @@ SURFACES = (
     *map(task_surface, ORIGINALS),
     *(task_surface("snli", form) for form in ("parquet", "jsonl")),
     Surface("text", write_text, read_text),
+    Surface("corpus", write_corpus, read_corpus),
     Surface("vocabulary", lambda: vocabulary().save(Path(), {}), read_vocabulary),
     Surface("shards", lambda: made_data.write_shards(Path("shard")), read_shards),
     Surface("npz", write_npz, read_npz),

@@ -2,7 +2,6 @@
 MLflow and the status read.
 """
 
-import json
 import shutil
 from contextlib import suppress
 from functools import partial
@@ -14,7 +13,8 @@ import made_data
 import made_models
 import made_results
 import torch
-from made_surfaces import BROKEN, SENTENCES, Surface, put, task_rows, vocabulary, write_params
+from made_data import as_json_lines, change_json
+from made_surfaces import BROKEN, SENTENCES, Surface, put, vocabulary, write_params
 from safetensors.torch import load_file
 
 from gpt1.base.errors import UserError
@@ -87,10 +87,6 @@ def read_state():
     is_finished(Path("state/seed-0"), "0" * 64, accept=False)
 
 
-def add(name, **more):
-    put(name, read_json(Path(name)) | more)
-
-
 def write_results():
     made_results.write_params(["rte", "stsb"], [0, 1])
     made_results.write_pretraining()
@@ -99,10 +95,11 @@ def write_results():
         answers = {"dev/best": right, "dev/last": right}
         made_results.write_task(task, {"dev": labels}, dict.fromkeys((0, 1), answers))
     pretrained, log = "data/pretrain/transformer/seed-0", "data/logs/pretrain/transformer"
-    add("data/shard/index.json", corpus_name="books")
-    add(f"{pretrained}/summary.json", parameters={"embeddings": 12, "total": 42})
+    change_json("data/shard/index.json", corpus_name="books")
+    parameters = {"embeddings": 12, "total": 42}
+    change_json(f"{pretrained}/summary.json", parameters=parameters)
     points = [{"update": at, "loss": 9.0, "heldout_loss": 8.0} for at in (1, 2)]
-    put(f"{pretrained}/curve.jsonl", "".join(json.dumps(point) + "\n" for point in points))
+    put(f"{pretrained}/curve.jsonl", as_json_lines(points))
     machine = dict.fromkeys(("cpu", "cores", "gpu", "python", "torch"), "2")
     run = {
         "fingerprint": "f" * 16,
@@ -137,7 +134,6 @@ def write_finished():
 
 
 def read_finetuned_task():
-    assert task_rows()
     finetuned_task(read_params(), "cola").best()
     chosen_task(Path("cola"), None)
 

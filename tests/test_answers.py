@@ -278,26 +278,15 @@ def test_files_are_known_by_what_they_hold(tmp_path):
 
 
 def test_labels_are_absent_or_told_of(tmp_path):
-    for (
-        task,
-        head,
-        row,
-        labels,
-        outcome,
-    ) in [  # outcome: the first label that is none, or how many have one
-        (
-            "mnli",
-            "gold_label\tsentence1\tsentence2\n",
-            "{}\ta\tb\n",
-            ["entailment", "neutral", "-"] * 3,
-            6,
-        ),
+    file, mnli = tmp_path / "some.tsv", "gold_label\tsentence1\tsentence2\n"
+    # outcome: the first label that is none, or how many have one
+    for task, head, row, labels, outcome in [
+        ("mnli", mnli, "{}\ta\tb\n", ["entailment", "neutral", "-"] * 3, 6),
         ("sst2", "\tsentence\tlabel\n", "0\ta\t{}\n", ["0.0", "1.0"], "'0.0'"),
         ("cola", "", "x\t{}\t\ta b\n", ["yes", "no"], "'yes'"),
         ("rte", PAIRS, "0\ta\tb\t{}\n", ["-1", "-", ""], 0),
         ("rte", PAIRS, "0\ta\tb\t{}\n", ["-"] * 300 + ["entailment"], 1),
     ]:
-        file = tmp_path / "some.jsonl" if "{{" in row else tmp_path / "some.tsv"
         file.write_text(head + "".join(map(row.format, labels)))
         if isinstance(outcome, str):
             with pytest.raises(UserError, match=rf"{outcome} instead of "):

@@ -2,7 +2,6 @@
 rows to logits.
 """
 
-import json
 import random
 import subprocess
 import sys
@@ -10,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_data import outputs, with_rows
+from made_data import as_json_lines, outputs, put_files
+from made_results import write_params
 
 from gpt1.base.files import read_arrays, read_json
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.params.schema import Baselines
-from gpt1.params.yaml import read_yaml
 from gpt1.stages import baselines, encode
 from gpt1.tasks.baselines import (
     Candidate,
@@ -101,36 +100,23 @@ def test_no_half_of_dev_is_answered_by_what_it_selected():
     assert chosen(CLASSES, [less_sure, second], {"dev": dev})[0] is second
 
 
-def write_run(folder):
+def write_run():
     """A vocabulary, and the official files of three tasks."""
-    values = read_yaml(ROOT / "conf" / "paper.yaml")
-    values["tasks"] = {name: values["tasks"][name] for name in ("snli", "stsb", "story_cloze")}
-    values |= {
-        "transfer": {},
-        "zero_shot": {},
-        "shard": {"heldout_fraction": 0.3, "heldout_seed": 3},
-    }
-    values["model"]["context"] = 128
-    (folder / "params.yaml").write_text(json.dumps(with_rows(values)))
+    write_params(["snli", "stsb", "story_cloze"], [0], model={"context": 128})
     Vocabulary("abcdefghijklmnopqrstuvwxyz.,?0123456789", []).save(Path("data/bpe"), {})
-    for name in ("snli", "stsb", "story_cloze"):
-        (folder / "data/acquire/tasks" / name).mkdir(parents=True)
+    files = {}
     for split in ("train", "dev", "test"):
         side = int(split != "train")
         pairs = mood_rows(side, "pairs", 30)
         words = [("contradiction", "entailment")[label] for label in pairs.labels]
         rows = list(zip(*pairs.parts, words, strict=True))
-        (folder / f"data/acquire/tasks/snli/snli_1.0_{split}.jsonl").write_text(
-            "".join(
-                json.dumps({"sentence1": one, "sentence2": other, "gold_label": label}) + "\n"
-                for one, other, label in rows
-            )
+        files[f"snli/snli_1.0_{split}.jsonl"] = as_json_lines(
+            {"sentence1": one, "sentence2": other, "gold_label": label}
+            for one, other, label in rows
         )
-        (folder / f"data/acquire/tasks/stsb/sts-{split}.csv").write_text(
-            "".join(
-                f"g\tf\t2018\t1\t{5 if label == 'entailment' else 1}\t{one}\t{other}\n"
-                for one, other, label in rows
-            )
+        files[f"stsb/sts-{split}.csv"] = "".join(
+            f"g\tf\t2018\t1\t{5 if label == 'entailment' else 1}\t{one}\t{other}\n"
+            for one, other, label in rows
         )
     stories = mood_rows(1, "choices", 30)
     endings = iter(stories.parts[1])
@@ -138,12 +124,12 @@ def write_run(folder):
     for number, (story, label) in enumerate(zip(stories.parts[0], stories.labels, strict=True)):
         lines.append(f"{number},{story},a,b,c,{next(endings)},{next(endings)},{label + 1}\n")
     for name in TASKS["story_cloze"].source.layouts[0].required:
-        (folder / "data/acquire/tasks/story_cloze" / name).write_text("".join(lines))
+        files[f"story_cloze/{name}"] = "".join(lines)
+    put_files("data/acquire/tasks", files)
 
 
-def test_from_tasks_to_logits_twice_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_run(tmp_path)
+def test_from_tasks_to_logits_twice_the_same_bytes(elsewhere):
+    write_run()
     for name in ("snli", "stsb", "story_cloze"):
         encode.main(name)
     made = []
@@ -169,9 +155,8 @@ def test_from_tasks_to_logits_twice_the_same_bytes(tmp_path, monkeypatch):
         assert len(set(clusters["dev"].tolist())) == len(set(premises))
 
 
-def test_text_of_an_encoded_row_is_its_words_again(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_run(tmp_path)
+def test_text_of_an_encoded_row_is_its_words_again(elsewhere):
+    write_run()
     stories = mood_rows(1, "choices", 30).parts
     for name, group, split, wanted in (
         ("snli", "nli", "dev", mood_rows(1, "pairs", 30).parts),

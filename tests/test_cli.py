@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -142,41 +143,40 @@ def test_a_wrong_name_is_met_with_the_one_that_was_meant():
     assert perhaps("lr", ["lambda_lm", "learning_rate"], "a.") == "; did you mean a.learning_rate?"
 
 
-def test_a_full_disk_and_a_mistake_end_with_one_line_and_a_status(tmp_path):
-    """Whatever a command raises that a person can mend; /dev/full stands for a full disk."""
-    for error, status, line in (
-        ("__import__('gpt1.base.errors').base.errors.UserError('mend it')", 2, "error: mend it\n"),
+FULL, READ_ONLY = "No space left on device", "Read-only file system"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (errors.UserError("mend it"), 2, "mend it\n"),
+        (errors.TemporaryError("try again"), 75, "try again\n"),
+        (OSError(28, FULL, "x"), 2, f"x cannot be written ({FULL})"),
         (
-            "__import__('gpt1.base.errors').base.errors.TemporaryError('try again')",
-            75,
-            "error: try again\n",
-        ),
-        (
-            "OSError(28, 'No space left on device', 'x')",
+            shutil.Error([("a", "b", f"[Errno 28] {FULL}: b")]),
             2,
-            "error: x cannot be written (No space left on device)",
+            f"an output cannot be written ({FULL}): make room on the disk",
         ),
         (
-            "__import__('shutil').Error([('a', 'b', '[Errno 28] No space left on device: b')])",
+            OSError(30, READ_ONLY, "x"),
             2,
-            "error: an output cannot be written (No space left on device): make room on the disk",
+            f"x cannot be used ({READ_ONLY}): make it readable and its folder",
         ),
-        (
-            "OSError(30, 'Read-only file system', 'x')",
-            2,
-            "error: x cannot be used (Read-only file system): make it readable and its folder",
-        ),
-    ):
-        code = (
-            "import gpt1.commands.sync as sync\ndef fail():\n    'Fails.'\n   "
-            f" raise {error}\nsync.sync = fail\nimport sys, gpt1.cli as cli; sys.argv = ['gpt1', 'sync']; cli.main()"
-        )
-        said = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
-        )
-        assert said.returncode == status
-        assert said.stderr.startswith(line)
-        assert "Traceback" not in said.stderr
+    ],
+)
+def test_what_a_person_can_mend_ends_a_command_with_one_line_and_a_status(
+    error, status, line, monkeypatch, capsys
+):
+    def fail():
+        raise error
+
+    monkeypatch.setattr("gpt1.params.schema.read_params", fail)
+    monkeypatch.setattr(sys, "argv", ["gpt1", "sync"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert (ended.value.code, said.count("\n")) == (status, 1)
+    assert said.startswith(f"error: {line}")
 
 
 def test_what_a_terminal_cannot_encode_is_escaped():

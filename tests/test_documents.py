@@ -3,7 +3,6 @@ token files.
 """
 
 import gzip
-import json
 import random
 import shutil
 from collections import Counter
@@ -12,7 +11,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from made_corpora import FOOTER, FORMS, HEADER
-from made_data import put_files
+from made_data import as_json_lines, put_files
 from test_stages_text import STAGES, outputs_of, run_here, sentence, write_params
 
 from gpt1.base.errors import UserError
@@ -176,8 +175,7 @@ NO_TEXT = "rows have no text in 'text'"
 )
 def test_a_corpus_without_texts_is_refused(tmp_path, monkeypatch, cleaner, rows, message):
     monkeypatch.setattr("gpt1.corpus.cleaning.Cleaner", lambda: cleaner)
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    put_files(tmp_path / "data/acquire/corpus/books", {"a.jsonl": lines})
+    put_files(tmp_path / "data/acquire/corpus/books", {"a.jsonl": as_json_lines(rows)})
     write_params(tmp_path)
     with pytest.raises(UserError, match=message) if message else nullcontext():
         run_here("clean", tmp_path, monkeypatch)

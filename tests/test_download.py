@@ -50,9 +50,8 @@ main()
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
     root = tmp_path_factory.mktemp("hub")
-    for name in ("rte", "cola", "mrpc"):
+    for name in ("rte", "cola", "mrpc", "mnli"):
         MADE[name].forms["parquet"](root / "nyu-mll/glue" / name)
-    MADE["mnli"].forms["parquet"](root / "nyu-mll/glue/mnli")
     (root / "nyu-mll/glue/mnli/ax").rename(root / "nyu-mll/glue/ax")
     MADE["race"].forms["all and levels"](root / "ehovy/race")
     (root / BOOKS).parent.mkdir(parents=True)

@@ -127,21 +127,6 @@ def test_shares_make_up_the_batch():
         assert max(map(len, parts)) <= micro_batch
 
 
-def test_a_batch_that_cannot_be_shared_and_too_few_rows():
-    with pytest.raises(
-        UserError, match="expected a number of processes that divides the batch of 8, found 3"
-    ):
-        batches.shares(np.arange(8), 0, 3, 4)
-    with pytest.raises(
-        UserError,
-        match=(
-            r"expected at least one batch of 32 training rows, found 5 rows; lower"
-            r" finetune\.batch_size"
-        ),
-    ):
-        batches.updates_in_epoch(5, 32, "data/encode/glue/cola")
-
-
 def test_padding_is_on_the_right_and_lengths_tell_of_it():
     examples = Examples(
         np.array([9, 1, 7, 9, 7, 9, 1, 2, 3, 7], dtype=np.uint16),

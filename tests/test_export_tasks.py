@@ -3,20 +3,18 @@ for every kind of task.
 """
 
 import ast
-import json
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
-from made_models import SIZES, run_example, vocabulary
+from made_data import ABOUT
+from made_models import SIZES, run_example, save_task_model, vocabulary
 
+from gpt1.base.files import write_json
 from gpt1.exchange.outgoing import chosen_task, export_task_model
 from gpt1.inference.saved import load_model
-from gpt1.model.gpt import Decoder
-from gpt1.model.heads import Classifier, Head
-from gpt1.model.weights import Description, save_weights
 from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.rows import Example
 
@@ -40,44 +38,12 @@ def fine_tuned(tmp_path_factory):
     for name in TEXTS:
         task = TASKS[name]
         for seed in (3, 11):
-            generator = torch.Generator().manual_seed(seed)
-            classifier = Classifier(
-                Decoder(SIZES, VOCABULARY.size + 3, generator),
-                Head(SIZES.width, task.outputs, task.combine, 0.3, generator),
-            )
-            with torch.no_grad():
-                classifier.head.linear.bias.normal_(generator=generator)
-            (folder := data / "finetune/some" / name / f"seed-{seed}").mkdir(parents=True)
-            save_weights(
-                folder / "weights.safetensors",
-                classifier,
-                Description(
-                    f"transformer for {name}",
-                    SIZES.model_dump(),
-                    VOCABULARY.size,
-                    VOCABULARY.fingerprint,
-                ),
-            )
+            folder = data / "finetune/some" / name / f"seed-{seed}"
+            save_task_model(folder / "weights.safetensors", task, SIZES, VOCABULARY, seed, 0.3)
             summary = {"best_dev_score": 0.5 + seed / 100, "best_update": seed, "updates": 20}
-            (folder / "summary.json").write_text(json.dumps(summary))
-        (about := data / "encode/some" / name).mkdir(parents=True)
-        (about / "task.json").write_text(
-            json.dumps(
-                {
-                    key: getattr(task, key)
-                    for key in (
-                        "kind",
-                        "combine",
-                        "outputs",
-                        "target",
-                        "labels",
-                        "metric",
-                        "sequences",
-                    )
-                }
-                | {"task": name}
-            )
-        )
+            write_json(folder / "summary.json", summary)
+        about = {key: getattr(task, key) for key in (*ABOUT, "labels")}
+        write_json(data / "encode/some" / name / "task.json", about | {"task": name})
     VOCABULARY.save(data / "bpe", {})
     return data
 

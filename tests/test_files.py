@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
-from gpt1.base.errors import UserError
+from gpt1.base.errors import UserError, run_stage
 from gpt1.base.files import (
     fingerprint,
     read_json,
@@ -79,7 +80,6 @@ def test_a_link_is_never_replaced_nor_what_it_leads_to(tmp_path):
 
 
 def test_outputs_behind_a_link_are_refused_before_a_stage_of_dvc_begins(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "disk").mkdir()
     (here := tmp_path / "clone").mkdir()
     monkeypatch.chdir(here)
@@ -89,14 +89,16 @@ def test_outputs_behind_a_link_are_refused_before_a_stage_of_dvc_begins(tmp_path
         Path(free).symlink_to(tmp_path / "disk")
     Path("data/report").symlink_to("kept")
     refuse_links()
-    for link in ("data/finetune", "data/pretrain/transformer"):
-        Path(link).symlink_to(tmp_path / "disk")
-        command = [sys.executable, "-m", "gpt1.stages", "check"]
-        environment = {"PYTHONPATH": str(ROOT), "DVC_STAGE": "check"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == 2
-        assert f"error: {link} is a link out of this checkout" in done.stderr
-        Path(link).unlink()
+    (link := Path("data/pretrain/transformer")).symlink_to(tmp_path / "disk")
+    with pytest.raises(UserError, match=f"^{link} is a link out of this checkout"):
+        refuse_links()
+    link.unlink()
+    Path("data/finetune").symlink_to(tmp_path / "disk")
+    command = [sys.executable, "-m", "gpt1.stages", "check"]
+    environment = {"PYTHONPATH": str(ROOT), "DVC_STAGE": "check"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "error: data/finetune is a link out of this checkout" in done.stderr
 
 
 def test_equal_values_are_written_as_equal_bytes_and_have_one_fingerprint(tmp_path):
@@ -114,21 +116,27 @@ def test_what_is_no_number_in_json_is_not_written(tmp_path):
     assert not (tmp_path / "a.json").exists()
 
 
+def raising(error):
+    def main():
+        raise error
+
+    return main
+
+
 @pytest.mark.parametrize(
-    ("raised", "status", "line"),
+    ("main", "status", "line"),
     [
-        ("UserError('expected a,\\n  found b')", 2, "error: expected a, found b\n"),
-        ("KeyboardInterrupt()", 130, "interrupted: .*\n"),
-        ("__import__('torch').empty(2**60)", 2, "error: too little memory .*allocate.*-j 1\n"),
+        (raising(UserError("expected a,\n  found b")), 2, "error: expected a, found b\n"),
+        (raising(KeyboardInterrupt()), 130, "interrupted: .*\n"),
+        (lambda: torch.empty(2**60), 2, "error: too little memory .*allocate.*-j 1\n"),
     ],
 )
-def test_a_stage_ends_with_one_line(raised, status, line):
-    program = f"from gpt1.base.errors import UserError, run_stage\ndef main(): raise {raised}\nrun_stage(main)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (status, "")
-    assert re.fullmatch(line, done.stderr)
+def test_a_stage_ends_with_one_line(main, status, line, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run_stage(main)
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (status, "")
+    assert re.fullmatch(line, said.err)
 
 
 HOLD = """
@@ -159,8 +167,7 @@ def held_for(seconds):
     return other
 
 
-def test_who_waits_has_the_file_after(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_who_waits_has_the_file_after(elsewhere):
     with held_for(0.5) as other:
         assert is_locked(Path("a.lock"))
         with locked(Path("a.lock")) as file:
@@ -170,8 +177,7 @@ def test_who_waits_has_the_file_after(tmp_path, monkeypatch):
     assert not is_locked(Path("a.lock"))
 
 
-def test_a_killed_holder_frees_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_killed_holder_frees_it(elsewhere):
     with held_for(60) as other:
         other.send_signal(signal.SIGKILL)
         other.wait()

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_surfaces import SURFACES, outcome, put
-from made_surfaces_of_corpora import SURFACES_OF_CORPORA
 from made_surfaces_of_runs import SURFACES_OF_RUNS
 
 from gpt1.base.errors import UserError
@@ -23,7 +22,7 @@ from gpt1.params.yaml import parse_yaml
 
 FINDS = Path(__file__).parent / "finds"
 CASES = sorted(path for path in FINDS.glob("*/*"))
-SURFACE_OF = {one.name: one for one in (*SURFACES, *SURFACES_OF_CORPORA, *SURFACES_OF_RUNS)}
+SURFACE_OF = {one.name: one for one in (*SURFACES, *SURFACES_OF_RUNS)}
 LEFT_OUT = {
     "checkpoint",
     "served rows",

@@ -5,16 +5,13 @@ generate against our own network, token by token.
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from made_data import write_params
+from made_data import refused, write_params, write_token_files
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.commands.generate import generate
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.corpus.shards import SplitWriter, write_index
 from gpt1.inference import generation as scores
 from gpt1.inference.generation import go_on, load_language_model, readable
 from gpt1.model.networks import describe, make_network
@@ -48,16 +45,8 @@ def network(tmp_path, monkeypatch, ids):
     write_params(tmp_path, **section)
     monkeypatch.chdir(tmp_path)
     VOCABULARY.save(Path("data/bpe"), {})
-    folder = Path("data/shard")
-    folder.mkdir(parents=True)
-    splits = {}
-    for split in ("train", "heldout"):
-        writer = SplitWriter(folder / f"{split}.bin")
-        for number, book in enumerate(ids):
-            writer.begin(f"book {number}")
-            writer.append(np.array(book, dtype=np.uint16), words=len(book) // 3)
-        splits[split] = writer.close()
-    write_index(folder, splits, VOCABULARY.size, VOCABULARY.fingerprint, "made")
+    books = {"train": ids, "heldout": ids}
+    write_token_files(Path("data/shard"), books, VOCABULARY.size, VOCABULARY.fingerprint)
     params = read_params()
     about = describe("transformer", params, VOCABULARY.size, VOCABULARY.fingerprint)
     network = make_network(about.kind, params, VOCABULARY.size, torch.Generator().manual_seed(1))
@@ -72,13 +61,6 @@ def change(**values):
     params = read_json(Path("params.yaml"))
     params["generate"] |= values
     Path("params.yaml").write_text(json.dumps(params))
-
-
-def refused(function, *arguments, **named):
-    with pytest.raises(UserError) as error:
-        function(*arguments, **named)
-    assert "\n" not in str(error.value)
-    return str(error.value)
 
 
 def log_probabilities(network, ids):

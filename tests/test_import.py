@@ -153,9 +153,8 @@ BAD_AUTHORS = {
 def test_authors_files_that_are_not_whole(copy, tmp_path, trouble):
     spoil, line = BAD_AUTHORS[trouble]
     spoil(copy)
-    with pytest.raises(UserError, match=line) as raised:
+    with pytest.raises(UserError, match=line):
         write_import(read_authors(copy), tmp_path / "to")
-    assert "\n" not in str(raised.value)
     assert not (tmp_path / "to").exists()
 
 
@@ -268,7 +267,6 @@ BAD_FOLDERS = {
 def test_hugging_face_folders_that_are_not_whole(folder, tmp_path, trouble):
     spoil, line = BAD_FOLDERS[trouble]
     spoil(folder)
-    with pytest.raises(UserError, match=line) as raised:
+    with pytest.raises(UserError, match=line):
         write_import(read_checkpoint(folder), tmp_path / "to")
-    assert "\n" not in str(raised.value)
     assert not (tmp_path / "to").exists()

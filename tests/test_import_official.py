@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,47 +18,41 @@ from gpt1.stages import pretrain
 
 SIZES = tiny_sizes(CONTEXT, heads=2, feed_forward=32)
 TASKS = {"cola", "mnli", "rte"}
+OFFICIAL = Path("data/acquire/weights/official/weights.safetensors")
 
 
 @pytest.fixture
-def imported(tmp_path, monkeypatch):
+def imported(elsewhere, monkeypatch):
     """Shards, parameters and imported weights in the current directory; the weights'
     description.
     """
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPT1_DEVICE", "cpu")
-    write_params(tmp_path, pretrain__source="official", pretrain__precision="fp32")
-    write_shards(tmp_path / "data/shard")
+    write_params(elsewhere, pretrain__source="official", pretrain__precision="fp32")
+    write_shards(Path("data/shard"))
     description = Description("transformer", SIZES.model_dump(), VOCABULARY, "f" * 16)
-    (tmp_path / "data/acquire/weights/official").mkdir(parents=True)
     save_weights(
-        tmp_path / "data/acquire/weights/official/weights.safetensors",
+        OFFICIAL,
         Decoder(SIZES, VOCABULARY, torch.Generator().manual_seed(5)),
         description,
     )
     return description
 
 
-def test_the_stage_takes_the_weights_over_and_measures_them(imported, tmp_path):
+def test_the_stage_takes_the_weights_over_and_measures_them(imported):
     pretrain.main("transformer", "0")
-    out, source = (
-        tmp_path / "data/pretrain/transformer/seed-0",
-        tmp_path / "data/acquire/weights/official/weights.safetensors",
-    )
-    assert (out / "weights.safetensors").read_bytes() == source.read_bytes()
+    out = Path("data/pretrain/transformer/seed-0")
+    assert (out / "weights.safetensors").read_bytes() == OFFICIAL.read_bytes()
     assert (out / "curve.jsonl").read_text() == ""
     assert list((out / "snapshots").iterdir()) == []
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["updates"], summary["tokens"], summary["source"]) == (0, 0, "official")
     assert summary["parameters"]["total"] == sum(
-        tensor.numel() for tensor in read_weights(source)[1].values()
+        tensor.numel() for tensor in read_weights(OFFICIAL)[1].values()
     )
     decoder = Decoder(SIZES, VOCABULARY, torch.Generator())
-    load_weights(source, imported, decoder)
+    load_weights(OFFICIAL, imported, decoder)
     nats = []
-    for window in torch.from_numpy(
-        Shards.open(tmp_path / "data/shard").heldout_windows(6, CONTEXT)
-    ):
+    for window in torch.from_numpy(Shards.open(Path("data/shard")).heldout_windows(6, CONTEXT)):
         with torch.inference_mode():
             hidden_btd, embeddings = decoder(window[None, :-1])
             logits_tv = (hidden_btd @ embeddings.tokens_vd.T)[0].double()

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from made_results import begin
 
+from gpt1.base.files import write_json
 from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
@@ -93,7 +94,7 @@ def recipes():
 
 
 def write_training(folder, **summary):
-    made_results.write_json(Path(folder, "summary.json"), {"updates": 20} | summary)
+    write_json(Path(folder, "summary.json"), {"updates": 20} | summary)
     Path(folder, "curve.jsonl").write_text(json.dumps({"update": 10, "loss": 1.5}) + "\n")
     return Path(folder)
 
@@ -133,7 +134,7 @@ def test_points_have_times_by_the_log_of_their_curve_and_of_no_other(recipes):
     facts = {"fingerprint": "f1", "time": 5.0, "seconds": 3.0}
     for loss, of_it in ((1.5, True), (9.0, False)):
         last = {"last": {"update": 10, "loss": loss}}
-        made_results.write_json(log_path("finetune", "cola/seed-0"), facts | last)
+        write_json(log_path("finetune", "cola/seed-0"), facts | last)
         found = read_training("finetune", "cola/seed-0", folder)
         assert (found.fingerprint == "f1") == of_it
         assert (found.points[0]["time"] == 6.5) == of_it, "10 of 20 updates"

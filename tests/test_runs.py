@@ -23,12 +23,6 @@ MOST_BYTES = 7_000_000  # of all files, 5 million of them four models
 
 
 @pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def handed_in(elsewhere):
     return Path(shutil.copytree(FOLDER, elsewhere / "theirs"))
 

@@ -2,13 +2,14 @@
 as if undisturbed: test_stop.py.
 """
 
-import json
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
-from made_pretraining import BATCH, Run, made_recipe
+from made_data import json_lines
+from made_pretraining import BATCH, Run, checkpoints, made_recipe
 
 from gpt1.base.errors import UserError, run_stage
 from gpt1.base.files import CHECKPOINTS, write_json
@@ -16,10 +17,6 @@ from gpt1.train import checkpoint
 from gpt1.train.checkpoint import Position, Saver, end_seeds
 from gpt1.train.engine import Engine
 from gpt1.train.outputs import Curve
-
-
-def checkpoints(folder):
-    return sorted(int(path.name.removeprefix("update-")) for path in folder.glob("update-*"))
 
 
 def saved_checkpoints(folder, updates=(1, 2, 3)):
@@ -87,7 +84,7 @@ def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path):
         curve.add({"update": update})
     again = Curve(path, 3)
     again.add({"update": 9})
-    assert [json.loads(line)["update"] for line in path.read_text().splitlines()] == [0, 1, 2, 9]
+    assert [point["update"] for point in json_lines(path)] == [0, 1, 2, 9]
     assert again.lines == 4
 
 
@@ -154,9 +151,8 @@ def test_a_pretraining_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_
     assert run.results() == undisturbed
 
 
-def test_what_a_stage_puts_again_on_another_disk_stays_kept(tmp_path, monkeypatch):
+def test_what_a_stage_puts_again_on_another_disk_stays_kept(elsewhere, monkeypatch):
     """There outputs are copies, before DVC has noted them."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DVC_STAGE", "finetune@rte")
     seeds = [CHECKPOINTS / f"finetune-rte-{number}/seed-{number}" for number in (0, 1)]
     for seed in seeds:
@@ -169,17 +165,16 @@ def test_what_a_stage_puts_again_on_another_disk_stays_kept(tmp_path, monkeypatc
     assert not seeds[1].exists(), "DVC has its own by now"
 
 
-def test_what_dvc_has_not_noted_stays_kept(tmp_path, monkeypatch):
+def test_what_dvc_has_not_noted_stays_kept(elsewhere, monkeypatch):
     """Outputs are second names of a seed's files, which DVC makes read-only as it caches them."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DVC_STAGE", "finetune@rte")
     seed = CHECKPOINTS / "finetune-rte-0/seed-0"
     for name in ("summary.json", "state.json"):
         write_json(seed / name, {})
     end_seeds([seed])
-    (tmp_path / "output").hardlink_to(seed / "summary.json")
+    Path("output").hardlink_to(seed / "summary.json")
     end_seeds([])
     assert seed.exists()
-    (tmp_path / "output").chmod(0o444)
+    Path("output").chmod(0o444)
     end_seeds([])
     assert not seed.exists()

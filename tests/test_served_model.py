@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 from made_answers import write_model, write_models
 from made_results import empty_mlflow
 
+from flows.server import free_port
 from gpt1.inference.finetuned import finetuned_task
 from gpt1.inference.registered import register, serve_command
 from gpt1.inference.saved import load_model
@@ -105,14 +105,11 @@ def ask(port, records):
 
 
 def test_a_served_model_answers_as_predict_does(checkout):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    _, module, *arguments = serve_command(NAME).split()
-    arguments[-1] = str(port)
+    _, module, *arguments, _ = serve_command(NAME).split()
+    port = free_port()
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     with subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
+        [sys.executable, "-m", module, *arguments, str(port)],
         env=environment,
         cwd="/",
         start_new_session=True,

@@ -2,10 +2,9 @@
 with their index.
 """
 
-import json
-
 import numpy as np
 import pytest
+from made_data import change_json
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.shards import Shards, SplitWriter, token_type, write_index
@@ -116,8 +115,14 @@ def test_no_book_is_as_long_as_a_window(tmp_path):
         ),
         (lambda folder: (folder / "heldout.bin").unlink(), "No such file .*heldout.bin"),
         (lambda folder: (folder / "index.json").write_text("{"), "and their index, found others"),
-        (lambda folder: change(folder, "dtype", "uint32"), "wants uint16, found uint32"),
-        (lambda folder: change(folder, "vocabulary_size", 70_000), "wants uint32, found uint16"),
+        (
+            lambda folder: change_json(folder / "index.json", dtype="uint32"),
+            "wants uint16, found uint32",
+        ),
+        (
+            lambda folder: change_json(folder / "index.json", vocabulary_size=70_000),
+            "wants uint32, found uint16",
+        ),
     ],
 )
 def test_shards_that_do_not_agree_with_their_index(tmp_path, harm, message):
@@ -125,8 +130,3 @@ def test_shards_that_do_not_agree_with_their_index(tmp_path, harm, message):
     harm(tmp_path)
     with pytest.raises(UserError, match=rf"{message}.*dvc repro shard"):
         Shards.open(tmp_path)
-
-
-def change(folder, key, value):
-    index = json.loads((folder / "index.json").read_text())
-    (folder / "index.json").write_text(json.dumps(index | {key: value}))

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_data import write_params, write_shards
+from made_data import SETTINGS, json_lines, write_params, write_shards
 from slurm_cluster import needs_slurm, slurm_cluster
-from test_stages_train import ROOT, SETTINGS, lines, run
+from test_stages_train import ROOT, run
 
 from flows.server import free_port
 
@@ -40,6 +40,6 @@ def test_two_tasks_of_srun_train_as_one_process(cluster, tmp_path, monkeypatch):
             environment = os.environ | SETTINGS | {"PYTHONPATH": str(ROOT)}
             words = [*launcher, "-m", "gpt1.stages", *STAGE]
             subprocess.run(words, env=environment, timeout=300, check=True)
-        curves.append(lines("data/pretrain/transformer/seed-0/curve.jsonl"))
+        curves.append(json_lines("data/pretrain/transformer/seed-0/curve.jsonl"))
     for alone, together in zip(*curves, strict=True):
         assert together == pytest.approx(alone, rel=1e-5)

@@ -9,9 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from made_data import put_files, write_paper_params
+from made_data import json_lines, put_files, refused, write_paper_params
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.params.yaml import read_yaml
 from gpt1.sources.definitions import SOURCES
@@ -30,18 +29,16 @@ PASSAGE = {
 
 
 @pytest.fixture
-def checkout(tmp_path, monkeypatch):
+def checkout(elsewhere):
     """An empty folder with the paper's params.yaml."""
     write_paper_params(
-        tmp_path, acquire={"max_unpacked_bytes": 100_000}, encode={"max_unreadable_fraction": 0.5}
+        elsewhere, acquire={"max_unpacked_bytes": 100_000}, encode={"max_unreadable_fraction": 0.5}
     )
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return elsewhere
 
 
 def put(name, content="x\n"):
     put_files("data/raw", {name: content})
-    return Path("data/raw", name)
 
 
 def acquired(source):
@@ -55,11 +52,8 @@ def acquired(source):
     )
 
 
-def refused(source, line):
-    with pytest.raises(UserError) as error:
-        acquire.main(source)
-    assert re.match(line, str(error.value))
-    assert "\n" not in str(error.value)
+def refuses(source, line):
+    assert re.match(line, refused(acquire.main, source))
     assert not [path for path in Path("data").glob("**/acquire/**/*") if path.is_file()]
 
 
@@ -126,8 +120,7 @@ def test_race_becomes_one_file_a_split_and_level(checkout, packed):
         shutil.rmtree("data/raw/race/RACE")
     folder, names, manifest = acquired("race")
     assert names == sorted([*TASKS["race"].combined, "manifest.json"])
-    lines = [json.loads(line) for line in (folder / "test_high.jsonl").read_text().splitlines()]
-    assert lines == [
+    assert json_lines(folder / "test_high.jsonl") == [
         {"file": "test/high/10.txt", "unreadable": "not JSON"},
         PASSAGE | {"file": "test/high/2.TXT"},
     ]
@@ -154,19 +147,19 @@ def test_books_are_taken_at_any_depth_with_their_names(checkout, capsys):
 def test_missing_files_are_named(checkout):
     put("cola/train.tsv")
     line = r"data/raw/cola: expected train.tsv, dev.tsv or .* found train.tsv; gpt1 profile PROFILE"
-    refused("cola", line)
+    refuses("cola", line)
     how = re.escape(SOURCES["books"].how_to_get)
-    refused("books", f"data/raw/books is not there; .*{how}")
+    refuses("books", f"data/raw/books is not there; .*{how}")
     Path("data/raw/books").mkdir()
-    refused("books", f"data/raw/books: .* found nothing; {how}")
+    refuses("books", f"data/raw/books: .* found nothing; {how}")
     put("books/book.pdf")
-    refused("books", f"data/raw/books: .* found book.pdf; {how}")
+    refuses("books", f"data/raw/books: .* found book.pdf; {how}")
 
 
 def test_a_linked_folder_and_an_unprintable_name_are_named(checkout):
     put("books/one.txt")
     Path("data/raw/books/again").symlink_to("/tmp")
-    refused("books", "data/raw/books/again is a link to a folder")
+    refuses("books", "data/raw/books/again is a link to a folder")
     Path("data/raw/books/again").unlink()
     put("books/a\nb.txt")
-    refused("books", r"data/raw/books holds 'a\\nb.txt'")
+    refuses("books", r"data/raw/books holds 'a\\nb.txt'")

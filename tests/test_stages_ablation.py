@@ -2,16 +2,13 @@
 that nothing is computed twice.
 """
 
-import importlib
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from made_data import GROUPS, VOCABULARY, write_params, write_task
+from made_data import VOCABULARY, json_lines, write_params, write_task
 
-from gpt1.base.errors import run_stage
 from gpt1.model.networks import describe, make_network
 from gpt1.model.weights import read_weights, save_weights
 from gpt1.params.recipes import finetune_recipe
@@ -25,53 +22,26 @@ from gpt1.train.objectives import Finetuning
 
 pytestmark = pytest.mark.slow
 
-SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
-READS = {
-    "no_pretraining": "bpe",
-    "no_aux_lm": "pretrain/transformer",
-    "lstm": "pretrain/lstm",
-    "no_dropout": "pretrain/transformer",
-}
+ABLATIONS = ("no_pretraining", "no_aux_lm", "lstm", "no_dropout")
 
 
-def row(ablation, task="cola"):
-    return {"ablation": ablation, "task": task, "group": GROUPS[task], "reads": READS[ablation]}
-
-
-def write_all_params(folder, **changes):
-    """Tiny parameters with every ablation on CoLA, a fourth one added, and a transfer of CoLA."""
+@pytest.fixture(autouse=True)
+def _folder(elsewhere):
+    """Tiny parameters with every ablation on CoLA, a fourth one added, and a transfer of CoLA;
+    weights of both networks.
+    """
     write_params(
-        folder,
-        **(
-            {
-                "lstm__units": 20,
-                "ablations__no_dropout": {"network": "transformer", "finetune": {"dropout": 0.0}},
-                "finetune__seeds": [0],
-                "transfer__cola": {"group": "glue", "layers": None},
-                **{f"ablation__{ablation}-cola": row(ablation) for ablation in READS},
-            }
-            | changes
-        ),
+        elsewhere,
+        lstm__units=20,
+        ablations__no_dropout={"network": "transformer", "finetune": {"dropout": 0.0}},
+        finetune__seeds=[0],
+        transfer__cola={"group": "glue", "layers": None},
+        **{f"ablation__{ablation}-cola": True for ablation in ABLATIONS},
     )
-
-
-@pytest.fixture
-def run_here(monkeypatch, tmp_path):
-    """Run a verb in this process, in a folder with parameters and weights of both networks."""
-    monkeypatch.chdir(tmp_path)
-    write_all_params(tmp_path)
-    for key, value in SETTINGS.items():
-        monkeypatch.setenv(key, value)
     for network in ("transformer", "lstm"):
         params = read_params()
         model = make_network(network, params, VOCABULARY, torch.Generator().manual_seed(7))
         save_weights(weights_of(network), model, describe(network, params, VOCABULARY, "f" * 16))
-
-    def run_verb(verb, *names):
-        module = importlib.import_module("gpt1.stages.finetune")
-        run_stage(lambda: getattr(module, "main" if verb == "finetune" else verb)(*names))
-
-    return run_verb
 
 
 def weights_of(network):
@@ -83,15 +53,11 @@ def arrays(folder):
         return {name: logits[name] for name in logits.files}
 
 
-def points(folder):
-    return [json.loads(line) for line in (folder / "seed-0/curve.jsonl").read_text().splitlines()]
-
-
 def test_each_ablation_writes_what_the_report_reads(run_here):
     write_task("cola")
     run_here("finetune", "cola")
     full = arrays(Path("data/finetune/glue/cola"))
-    for ablation in READS:
+    for ablation in ABLATIONS:
         run_here("ablation", ablation, "cola")
         out = Path("data/ablation", f"{ablation}-cola")
         assert sorted(path.name for path in (out / "seed-0").iterdir()) == [
@@ -106,8 +72,8 @@ def test_each_ablation_writes_what_the_report_reads(run_here):
         assert any(not np.array_equal(found[name], full[name]) for name in full), (
             f"{ablation} changes nothing"
         )
-    assert "lm_loss" not in points(Path("data/ablation/no_aux_lm-cola"))[0]
-    assert "lm_loss" in points(Path("data/ablation/lstm-cola"))[0], (
+    assert "lm_loss" not in json_lines("data/ablation/no_aux_lm-cola/seed-0/curve.jsonl")[0]
+    assert "lm_loss" in json_lines("data/ablation/lstm-cola/seed-0/curve.jsonl")[0], (
         "the LSTM has the auxiliary language model"
     )
     assert not list(Path("data/checkpoints").glob("*/")), "what was kept goes away at the end"
@@ -130,7 +96,7 @@ def test_transfer_runs_every_number_of_layers_but_the_last(run_here):
 
 
 @pytest.mark.parametrize("layers", [0, 1, 2])
-def test_so_many_layers_come_from_pretraining_and_no_more(run_here, layers):
+def test_so_many_layers_come_from_pretraining_and_no_more(layers):
     params, about = read_params(), {"outputs": 2, "combine": "single"}
     wanted, recipe = (
         describe("transformer", params, VOCABULARY, "f" * 16),
@@ -184,7 +150,7 @@ def test_the_weights_kept_give_the_logits_kept(run_here, tmp_path):
         np.testing.assert_allclose(arrays(folder)[f"{split}/best"], again, atol=1e-6)
 
 
-def test_a_finished_part_is_not_run_again(run_here, monkeypatch, tmp_path):
+def test_a_finished_part_is_not_run_again(run_here, monkeypatch):
     """A transfer that fails in its second part keeps the first."""
     write_task("cola")
     real, calls = finetuning_data.finetune_seed, []

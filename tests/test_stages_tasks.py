@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_data import put_files, write_paper_params
+from made_data import put_acquired, put_files, write_paper_params
 
 from gpt1.base.files import read_json
 from gpt1.corpus.bpe import Vocabulary
@@ -28,11 +28,9 @@ DELIMITER, EXTRACT = START + 1, START + 2
 
 
 @pytest.fixture
-def checkout(tmp_path, monkeypatch):
+def checkout(elsewhere):
     """A folder with the paper's params.yaml at context 16."""
-    write_paper_params(tmp_path, model={"context": 16})
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    write_paper_params(elsewhere, model={"context": 16})
 
 
 @pytest.fixture
@@ -50,19 +48,9 @@ def encoded(task, group):
     }
 
 
-def put(task, files):
-    """Official files as `acquire` leaves them."""
-    put_files(f"data/acquire/tasks/{task}", files)
-
-
-def test_as_many_bad_rows_as_the_limit_allows_are_counted_and_left_out(checkout, vocabulary):
-    put(
-        "cola",
-        {
-            "train.tsv": "\ufeff" + (COLA * 199).replace("\n", "\r\n") + "gj04\t1\t\r\n",
-            "dev.tsv": COLA * 3,
-        },
-    )
+def test_as_many_bad_rows_as_the_limit_allows_are_counted_and_left_out(vocabulary):
+    train = "\ufeff" + (COLA * 199).replace("\n", "\r\n") + "gj04\t1\t\r\n"
+    put_acquired("cola", {"train.tsv": train, "dev.tsv": COLA * 3})
     about, arrays = encoded("cola", "glue")
     assert arrays["train"]["labels"].tolist() == [1] * 199
     assert len(about["splits"]["train"].pop("sha256")) == 64
@@ -96,9 +84,10 @@ def sequences(arrays):
     return [arrays["tokens"][begin:end].tolist() for begin, end in ends]
 
 
-def test_a_text_is_cut_to_the_context(checkout, vocabulary):
+def test_a_text_is_cut_to_the_context(vocabulary):
     long = COLA + "gj04\t0\t*\tAbcdefghijklmnopq\n"
-    put("cola", {"train.tsv": COLA, "dev.tsv": long, "test.tsv": "index\tsentence\n0\tIt.\n"})
+    test = "index\tsentence\n0\tIt.\n"
+    put_acquired("cola", {"train.tsv": COLA, "dev.tsv": long, "test.tsv": test})
     about, arrays = encoded("cola", "glue")
     assert sequences(arrays["dev"])[1] == [START, *ids("abcdefghijklmnopq")[:14], EXTRACT]
     truncated = {name: split["truncated"] for name, split in about["splits"].items()}
@@ -174,9 +163,7 @@ STSB = "g\tf\t2012\t1\t3.75\tA cat\tMy dog\n"
         ),
     ],
 )
-def test_from_raw_files_to_ids(
-    checkout, vocabulary, task, group, files, sizes, texts, label, about
-):
+def test_from_raw_files_to_ids(vocabulary, task, group, files, sizes, texts, label, about):
     put_files(f"data/raw/{task}", files)
     acquire.main(task)
     found, arrays = encoded(task, group)

@@ -2,13 +2,14 @@
 before them.
 """
 
-import importlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,10 @@ import pytest
 from made_data import (
     CONTEXT,
     GROUPS,
+    SETTINGS,
     VOCABULARY,
     WORDS,
+    json_lines,
     outputs,
     write_params,
     write_shards,
@@ -26,7 +29,6 @@ from made_data import (
 )
 from safetensors.numpy import load_file
 
-from gpt1.base.errors import run_stage
 from gpt1.tasks.definitions import TASKS
 from gpt1.train.engine import DEEPSPEED
 
@@ -42,7 +44,6 @@ def note():
 if "RANK" in os.environ:
     atexit.register(note)
 """
-SETTINGS = {"GPT1_DEVICE": "cpu", "GPT1_THREADS": "1", "OMP_NUM_THREADS": "1", "GPT1_MLFLOW": "off"}
 
 
 def command(stage, *names, **settings):
@@ -65,20 +66,6 @@ def run(stage, *names, status=0, **settings):
 
 
 @pytest.fixture
-def run_here(monkeypatch):
-    """Run a stage in this process: saves its imports."""
-
-    def run_main(stage, *names):
-        other = stage in ("ablation", "transfer")  # verbs of the module finetune
-        module = importlib.import_module(f"gpt1.stages.{'finetune' if other else stage}")
-        for key, value in SETTINGS.items():
-            monkeypatch.setenv(key, value)
-        run_stage(lambda: getattr(module, stage if other else "main")(*names))
-
-    return run_main
-
-
-@pytest.fixture
 def refused(run_here, capsys):
     """The one line with which a stage refuses bad input."""
 
@@ -94,40 +81,29 @@ def refused(run_here, capsys):
     return said
 
 
-def lines(path):
-    return [json.loads(line) for line in Path(path).read_text().splitlines()]
-
-
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory):
     """A folder with a finished pre-training in it."""
     folder = tmp_path_factory.mktemp("pretrained")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
+    with chdir(folder):
         write_params(folder)
         write_shards(Path("data/shard"))
         run("pretrain", "transformer", "0")
-    finally:
-        os.chdir(before)
     return folder
 
 
 @pytest.fixture
-def workplace(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_params(tmp_path)
-    (tmp_path / "conf").symlink_to(ROOT / "conf")
-    return tmp_path
+def workplace(elsewhere):
+    write_params(elsewhere)
+    Path("conf").symlink_to(ROOT / "conf")
+    return elsewhere
 
 
 @pytest.fixture
 def with_weights(workplace, pretrained):
     target = Path("data/pretrain/transformer/seed-0")
     target.mkdir(parents=True)
-    (target / "weights.safetensors").write_bytes(
-        (pretrained / target / "weights.safetensors").read_bytes()
-    )
+    shutil.copy(pretrained / target / "weights.safetensors", target)
     return workplace
 
 
@@ -137,7 +113,7 @@ def test_pretraining_writes_what_the_next_stages_read(pretrained):
     assert list(outputs(out)) == ["curve.jsonl", *snapshots, "summary.json", "weights.safetensors"]
     weights, last = load_file(out / "weights.safetensors"), load_file(out / snapshots[-1])
     assert all(np.array_equal(weights[name], last[name]) for name in weights)
-    points = lines(out / "curve.jsonl")
+    points = json_lines(out / "curve.jsonl")
     training = [point for point in points if "loss" in point]
     heldout = [point for point in points if "heldout_loss" in point]
     assert [(point["update"], point["tokens"]) for point in training] == [
@@ -219,7 +195,7 @@ def test_one_process_and_two_of_deepspeed_go_on_from_one_another(workplace, run_
     changes = exact | {"updates": 20, "batch_size": 64}
     write_params(workplace, **{f"pretrain__{key}": value for key, value in changes.items()})
     run_here("pretrain", "transformer", "0")
-    alone = lines("data/pretrain/transformer/seed-0/curve.jsonl")
+    alone = json_lines("data/pretrain/transformer/seed-0/curve.jsonl")
     norms = [point["gradient_norm"] for point in alone if "loss" in point]
     assert min(norms) < CLIPPED < max(norms), "of the gradients some are clipped"
     slowly = {"GPT1_MICRO_BATCH": "1"}
@@ -230,7 +206,7 @@ def test_one_process_and_two_of_deepspeed_go_on_from_one_another(workplace, run_
         interrupt(process, "data/checkpoints/*/curve.jsonl", number, points=points, within=60.0)
         assert len(list(Path().glob("data/checkpoints/*/update-*"))) == kept
     run("pretrain", "transformer", "0", GPT1_PROCESSES="2")
-    together = lines("data/pretrain/transformer/seed-0/curve.jsonl")
+    together = json_lines("data/pretrain/transformer/seed-0/curve.jsonl")
     for one, other in zip(alone, together, strict=True):
         assert other == pytest.approx(one, rel=1e-5)
 
@@ -285,7 +261,7 @@ def test_finetuning_writes_what_the_report_reads(with_weights, run_here, task):
         for split, count in (("dev", 7), ("test", 5))
         for which in ("best", "last")
     }
-    points = lines(out / "seed-5/curve.jsonl")
+    points = json_lines(out / "seed-5/curve.jsonl")
     training = [point for point in points if "loss" in point]
     evaluations = [point for point in points if "dev_score" in point]
     assert [point["update"] for point in training] == list(range(1, 9)), "floor(18 / 4) * 2 epochs"
@@ -305,12 +281,8 @@ def test_what_gives_the_label_away_is_learned(with_weights, run_here):
     write_task("cola", train=80)
     write_params(with_weights, finetune__epochs=15, finetune__seeds=[0], finetune__lambda_lm=0.0)
     run_here("finetune", "cola")
-    assert (
-        json.loads(Path("data/finetune/glue/cola/seed-0/summary.json").read_text())[
-            "best_dev_score"
-        ]
-        == 1.0
-    )
+    summary = Path("data/finetune/glue/cola/seed-0/summary.json").read_text()
+    assert json.loads(summary)["best_dev_score"] == 1.0
 
 
 def test_an_interrupted_finetuning_repeats_only_the_seed_it_was_in(with_weights, run_here):
@@ -347,15 +319,10 @@ def test_finetuning_refuses(with_weights, refused):
         "finetune", "mrpc"
     )
     write_task("cola", train=3)
-    assert "expected at least one batch of 4 training rows, found 3 rows" in refused(
-        "finetune", "cola"
-    )
+    few = "expected at least one batch of 4 training rows, found 3 rows; lower finetune.batch_size"
+    assert few in refused("finetune", "cola")
     write_params(with_weights, model__context=8)
     assert "expected sequences of at most 8 tokens" in refused("finetune", "mrpc")
-
-
-def start_weights(folder, seed):
-    return (folder / f"data/pretrain/transformer/seed-{seed}/weights.safetensors").read_bytes()
 
 
 def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own(
@@ -366,10 +333,10 @@ def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own
     write_params(workplace, pretrain__seeds=[0, 1], finetune__seeds=[1])
     for seed in ("0", "1"):
         run_here("pretrain", "transformer", seed)
-    assert outputs(Path("data/pretrain/transformer/seed-0")) == outputs(
-        pretrained / "data/pretrain/transformer/seed-0"
-    ), "seed 0 is what it is without another"
-    assert start_weights(workplace, 0) != start_weights(workplace, 1)
+    zero, one = (outputs(f"data/pretrain/transformer/seed-{seed}") for seed in (0, 1))
+    alone = outputs(pretrained / "data/pretrain/transformer/seed-0")
+    assert zero == alone, "seed 0 is what it is without another"
+    assert zero["weights.safetensors"] != one["weights.safetensors"]
     assert not list(Path("data/checkpoints").glob("*/")), "what was kept goes away at the end"
     logs = {path.name for path in Path("data/logs/pretrain/transformer").glob("*.run.json")}
     assert logs == {"seed-0.run.json", "seed-1.run.json"}
@@ -377,11 +344,10 @@ def test_each_pretraining_seed_is_as_if_alone_and_finetuning_starts_from_its_own
     logits = Path("data/finetune/glue/mrpc/seed-1/logits.npz")
     run_here("finetune", "mrpc")
     from_one = logits.read_bytes()
-    alone = Path("data/pretrain/transformer/seed-1/weights.safetensors")
     write_params(workplace, pretrain__seeds=[1], finetune__seeds=[1])
     run_here("finetune", "mrpc")
     assert logits.read_bytes() == from_one, "the only pre-training is that of seed 1"
     write_params(workplace, pretrain__seeds=[0], finetune__seeds=[1])
-    alone.unlink()
+    Path("data/pretrain/transformer/seed-1/weights.safetensors").unlink()
     run_here("finetune", "mrpc")
     assert logits.read_bytes() != from_one, "from seed 0, the only one, other logits"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made_data import put_files, with_rows, write_params
+from made_data import change_json, put_acquired, refused, write_params
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
@@ -52,20 +52,13 @@ FILES = {
 }
 
 
-def put(name, files):
-    """Official files as `acquire` leaves them."""
-    put_files(f"data/acquire/tasks/{name}", files)
-
-
 @pytest.fixture
-def checkout(tmp_path, monkeypatch):
+def checkout(elsewhere):
     """A folder with tiny parameters, a vocabulary and the four sets' official files."""
-    write_params(tmp_path, model__context=40, pretrain__snapshots_per_decade=2, lstm__units=12)
-    monkeypatch.chdir(tmp_path)
+    write_params(elsewhere, model__context=40, pretrain__snapshots_per_decade=2, lstm__units=12)
     Vocabulary(CHARACTERS, MERGES).save(Path("data/bpe"), {})
     for name, files in FILES.items():
-        put(name, files)
-    return tmp_path
+        put_acquired(name, files)
 
 
 def random_network(name, params, vocabulary_size, seed):
@@ -89,14 +82,6 @@ def write_snapshots(network, seed=0):
 def make_prompts():
     for name in FILES:
         prompt.main(name)
-
-
-def refused(main, *arguments):
-    with pytest.raises(UserError) as error:
-        main(*arguments)
-    message = str(error.value)
-    assert "\n" not in message
-    return message
 
 
 def test_prompts_by_hand(checkout):
@@ -154,9 +139,9 @@ def test_a_set_and_the_task_of_its_name_are_encoded_side_by_side(checkout, monke
 
 def test_clusters_are_twins_and_passages_of_the_rows_asked(checkout):
     twin = "Ann paid Bob because he had worked.\nhe\nBob,Ann\nBob\n"
-    put("dprd", {"test.c.txt": f"{DPRD}\n{twin}"})
+    put_acquired("dprd", {"test.c.txt": f"{DPRD}\n{twin}"})
     nothing_to_score = "gj04\t1\t\ta\n"
-    put("cola", {"train.tsv": COLA, "dev.tsv": nothing_to_score + COLA})
+    put_acquired("cola", {"train.tsv": COLA, "dev.tsv": nothing_to_score + COLA})
     make_prompts()
     found = {
         (path.parent.name, split): clusters.tolist()
@@ -214,14 +199,8 @@ def test_every_snapshot_answers_every_set(checkout, network):
     assert answers[f"dprd/{UPDATES}"].tolist() == dprd
 
 
-def change(section, value):
-    path = Path("params.yaml")
-    values = json.loads(path.read_text()) | {section: value}
-    path.write_text(json.dumps(with_rows(values)))
-
-
 def test_sets_that_are_not_asked_for(checkout):
-    change("zero_shot", {})
+    change_json("params.yaml", zero_shot={})
     assert "found dprd" in refused(prompt.main, "dprd")
     zero_shot.main("lstm", "0")
     assert read_json(Path("data/zero_shot/lstm/seed-0/scores.json")) == {
@@ -232,8 +211,8 @@ def test_sets_that_are_not_asked_for(checkout):
 
 
 def test_rows_are_a_subset_that_notes_tell_of(checkout):
-    rows = {"train_rows": 4, "rows": 2}
-    change("zero_shot", {"cola": {"train_rows": 4, "rows": 5}, "race": rows})
+    rows = {"cola": {"train_rows": 4, "rows": 5}, "race": {"train_rows": 4, "rows": 2}}
+    change_json("params.yaml", zero_shot=rows)
     prompt.main("cola")
     prompt.main("race")
     about = read_json(Path("data/prompt/cola/set.json"))
@@ -274,14 +253,15 @@ def test_rows_are_a_subset_that_notes_tell_of(checkout):
     ],
 )
 def test_files_that_no_score_can_come_from(checkout, name, file, old, new, expected):
-    put(name, {file: FILES[name][file].replace(old, new)})
+    put_acquired(name, {file: FILES[name][file].replace(old, new)})
     with pytest.raises(UserError, match=expected):
         prompt.main(name)
     assert not Path("data/prompt", name).exists()
 
 
 def test_missing_inputs(checkout):
-    assert "data/prompt/cola/set.json cannot be read" in refused(zero_shot.main, "lstm", "0")
+    line = "data/prompt/cola/set.json: expected JSON, found none"
+    assert line in refused(zero_shot.main, "lstm", "0")
     make_prompts()
     assert "data/pretrain/lstm/seed-0/summary.json is not there" in refused(
         zero_shot.main, "lstm", "0"
@@ -291,8 +271,8 @@ def test_missing_inputs(checkout):
 
 def test_each_pretraining_answers(checkout):
     make_prompts()
-    params = json.loads(Path("params.yaml").read_text())
-    change("pretrain", params["pretrain"] | {"seeds": [0, 1]})
+    pretrain = read_json(Path("params.yaml"))["pretrain"]
+    change_json("params.yaml", pretrain=pretrain | {"seeds": [0, 1]})
     write_snapshots("lstm", 1)
     said = refused(zero_shot.main, "lstm", "0")
     assert "seed-0/summary.json" in said

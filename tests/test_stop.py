@@ -122,9 +122,8 @@ def test_the_first_update_that_is_not_finite_ends_the_run_and_names_its_rows(tmp
         UserError,
         match=rf"update 5 \(rows {rows} of the data\): expected finite numbers, found loss is nan,"
         " gradient_norm is nan; lower the learning rate",
-    ) as error:
+    ):
         run.go()
-    assert "\n" not in str(error.value)
     assert run.checkpoints()[-1] in (3, 4), "at most one checkpoint is behind"
     run.spoiled = ()
     run.go()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_data import change_json
 from made_results import group, write_task
 
 from gpt1.base.errors import UserError
@@ -41,11 +42,6 @@ def classes_of(name, seed):
     return ((by_row + rows // 7 + seed) % len(words)).tolist()
 
 
-def change(path, **changed):
-    about = json.loads(Path(path).read_text())
-    Path(path).write_text(json.dumps(about | changed))
-
-
 def of_task(task):
     return f"data/encode/{group(task)}/{task}/task.json"
 
@@ -53,7 +49,7 @@ def of_task(task):
 def change_split(task, split, **counts):
     splits = json.loads(Path(of_task(task)).read_text())["splits"]
     splits[split] = splits.get(split, {}) | counts
-    change(of_task(task), splits=splits)
+    change_json(of_task(task), splits=splits)
 
 
 def write_run(*tasks):
@@ -69,7 +65,7 @@ def write_run(*tasks):
             counts = dict.fromkeys(("examples", "available", "rows_read"), BOARD[name][2])
             change_split(task, split, **counts, labelled=task in ("mrpc", "stsb"))
         if seed := BEST_SEED.get(task):
-            change(
+            change_json(
                 f"data/finetune/{group(task)}/{task}/seed-{seed}/summary.json", best_dev_score=0.75
             )
 
@@ -89,13 +85,6 @@ def contents(whole_run):
     """The bytes of each file of the good zip."""
     with zipfile.ZipFile(whole_run / "glue.zip") as archive:
         return {name: archive.read(name) for name in archive.namelist()}
-
-
-@pytest.fixture
-def small_run(tmp_path, monkeypatch):
-    """A folder to write a run in."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def refused(line, target="a.zip", fill=True):
@@ -124,7 +113,7 @@ def test_equal_results_give_equal_bytes_(whole_run, monkeypatch, capsys):
     assert "WNLI.tsv     constant 0: wnli is not fine-tuned" in said
 
 
-def test_scores_are_clipped_and_rounded_to_three_decimals(small_run):
+def test_scores_are_clipped_and_rounded_to_three_decimals(elsewhere):
     write_run("stsb")
     table = np.full((1379, 6), -50.0, np.float32)
     table[:, 5] = 50
@@ -134,13 +123,13 @@ def test_scores_are_clipped_and_rounded_to_three_decimals(small_run):
     assert made_answers("STS-B.tsv")[:4] == ["5.000", "2.500", "4.750", "5.000"]
 
 
-def test_what_a_run_lacks_is_named_and_filled_only_when_asked(small_run, capsys):
+def test_what_a_run_lacks_is_named_and_filled_only_when_asked(elsewhere, capsys):
     write_run("rte", "cola", "mnli")
     change_split("rte", "test", examples=277, available=3000)
     change_split("cola", "test", rows_read=1064)
     splits = json.loads(Path(of_task("mnli")).read_text())["splits"]
     del splits["diagnostic"]
-    change(of_task("mnli"), splits=splits)
+    change_json(of_task("mnli"), splits=splits)
     said = refused("by --fill", fill=False)
     for part in (
         "CoLA.tsv (cola has 1064 rows of test, not 1063)",
@@ -156,7 +145,7 @@ def test_what_a_run_lacks_is_named_and_filled_only_when_asked(small_run, capsys)
     assert said.count("constant") == 9
 
 
-def test_a_run_without_any_of_glue_s_rows_is_refused_even_with_fill(small_run):
+def test_a_run_without_any_of_glue_s_rows_is_refused_even_with_fill(elsewhere):
     refused("expected a run with answers to GLUE's test files, found none")
     refused(r"expected a file whose name ends with \.zip", target="data")
 
@@ -167,14 +156,14 @@ def made_answers(name):
     return found.answers
 
 
-def test_a_file_with_rows_that_cannot_be_read_is_refused(small_run):
+def test_a_file_with_rows_that_cannot_be_read_is_refused(elsewhere):
     """The answers after such a row would belong to later indices."""
     write_run("cola")
     change_split("cola", "test", examples=1061, available=1061)
     refused("2 of its rows cannot be read: get the file anew")
 
 
-def test_broken_results_are_one_line(small_run):
+def test_broken_results_are_one_line(elsewhere):
     write_run("rte")
     finetuned = Path("data/finetune/glue_nli/rte/seed-0")
     for content, line in (

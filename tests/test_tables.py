@@ -13,10 +13,11 @@ import made_results
 import numpy as np
 import pandas as pd
 import pytest
-from made_data import outputs
+from made_data import as_json_lines, change_json, outputs
 from test_claims import ABLATIONS
 
 from gpt1.base.errors import UserError
+from gpt1.base.files import write_json
 from gpt1.params.schema import read_params
 from gpt1.results.page import write_page
 from gpt1.results.paper import TABLES
@@ -27,8 +28,7 @@ from gpt1.stages import report
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def _folder(elsewhere):
     made_results.write_pretraining()
 
 
@@ -148,8 +148,7 @@ def test_glue_is_the_mean_over_the_tasks_that_are_there():
 def test_releases_that_do_not_compare_are_named(task, release, table, said):
     made_results.write_params([task], [0])
     made_results.simple(task, right=90, of=100)
-    path = Path("data/encode", made_results.group(task), task, "task.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"release": release}))
+    change_json(f"data/encode/{made_results.group(task)}/{task}/task.json", release=release)
     assert (said or "Not run") in shown(table)[1]
     assert sources_of(read_params(), [task])[task][0] == release
     assert said or "version 2" not in Path(f"data/report/{table}/{table}.md").read_text()
@@ -178,10 +177,9 @@ def write_run():
     made_results.write_params(
         list(tasks), [0, 1, 2], ablation=ablated, pretrain={"seeds": [0, 1, 2]}
     )
-    values = json.loads(Path("params.yaml").read_text())
-    moved = {"group": "glue_nli", "layers": [0]}
-    values |= {"transfer": {"mnli": moved}, "zero_shot": {"sst2": {"train_rows": None, "rows": 9}}}
-    Path("params.yaml").write_text(json.dumps(values))
+    transfer = {"mnli": {"group": "glue_nli", "layers": [0]}}
+    zero_shot = {"sst2": {"train_rows": None, "rows": 9}}
+    change_json("params.yaml", transfer=transfer, zero_shot=zero_shot)
     skills = {"full": 1.8} | dict(zip(ABLATIONS, (0.3, 1.7, 0.9, 1.2, 1.1), strict=True))
     made_results.write_plot(tasks, skills, (0, 1, 2), 60)
     shutil.copytree("data/ablation/embeddings_only-mnli", "data/transfer/mnli/layers-0")
@@ -190,7 +188,7 @@ def write_run():
     about = {"sets": {"sst2": {"split": "dev"}}, "snapshots": [{"update": 1}, {"update": 10}]}
     for network, seed in ((one, seed) for one in ("transformer", "lstm") for seed in range(3)):
         folder = Path("data/zero_shot", network, f"seed-{seed}")
-        made_results.write_json(folder / "scores.json", about)
+        write_json(folder / "scores.json", about)
         labels = np.arange(9) % 2
         answers = {"sst2/labels": labels, "sst2/1": 0 * labels, "sst2/10": labels}
         np.savez(folder / "answers.npz", **answers)
@@ -200,8 +198,8 @@ def write_run():
             for i in range(1, 9)
         ]
         lines.append({"update": 8, "heldout_loss": 3.0})
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        Path("data/pretrain", network, "seed-0", "curve.jsonl").write_text(text)
+        curve = Path("data/pretrain", network, "seed-0", "curve.jsonl")
+        curve.write_text(as_json_lines(lines))
 
 
 @pytest.mark.slow

@@ -111,9 +111,8 @@ def test_what_is_wrong_with_a_text_is_told(tmp_path, monkeypatch, tasks):
         list(mapped("testing", dict, wrong, [1, 2, 4], 3, tmp_path / "ours"))
 
 
-def test_what_is_kept_is_of_the_same_files_alone(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "input").write_text("a")
+def test_what_is_kept_is_of_the_same_files_alone(elsewhere):
+    Path("input").write_text("a")
 
     def kept(*facts):
         with suppress(ZeroDivisionError), kept_tasks("some", [Path("input")], *facts) as found:
@@ -126,7 +125,7 @@ def test_what_is_kept_is_of_the_same_files_alone(tmp_path, monkeypatch):
     assert kept(1) != first
     assert not first.exists()
     second = kept()
-    (tmp_path / "input").write_text("ab")
+    Path("input").write_text("ab")
     assert kept() != second
     assert [path.name for path in KEPT.glob("*/*")] == ["made"]
     with kept_tasks("some", [Path("input")]) as found:

@@ -17,15 +17,16 @@ from pathlib import Path
 import made_results
 import pandas as pd
 import pytest
+from made_data import json_lines
 from made_results import begin, client
 
+from flows.server import free_port
 from gpt1.base.errors import UserError
 from gpt1.base.locks import announced
 from gpt1.commands.sync import sync as sync_and_say
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
 from gpt1.tracking.address import problem
-from gpt1.tracking.live import Tracker
 from gpt1.tracking.log import log_path, read_log
 from gpt1.tracking.results import read_training
 from gpt1.tracking.store import Store
@@ -35,14 +36,15 @@ PRETRAINED, TUNED = "(pre-training) transformer seed 0", "rte full seed 1"
 LOG = log_path("pretrain", "transformer/seed-0")
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory):
-    return made_results.empty_mlflow(tmp_path_factory)
-
-
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
     made_results.enter(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def fresh(tmp_path_factory):
+    """An empty database here: to make one takes seconds."""
+    shutil.copy(made_results.empty_mlflow(tmp_path_factory), "mlflow.db")
 
 
 def experiment():
@@ -55,9 +57,9 @@ def runs():
 
 def write_results(points=3):
     made_results.write_pretraining(points)
-    curve = Path("data/pretrain/transformer/seed-0/curve.jsonl")
-    heldout = f'{{"update": {10 * points}, "heldout_loss": 4.318, "heldout_perplexity": 75.061}}'
-    curve.write_text(f"{curve.read_text()}{heldout}")
+    heldout = {"update": 10 * points, "heldout_loss": 4.318, "heldout_perplexity": 75.061}
+    with Path("data/pretrain/transformer/seed-0/curve.jsonl").open("a") as file:
+        file.write(json.dumps(heldout))
     made_results.simple("rte", 90, 100, seeds=(0, 1))
     Path("data/report/table2").mkdir(parents=True)
     Path("data/report/table2/table2.md").write_text(
@@ -71,13 +73,14 @@ def write_score(score):
     pd.DataFrame([row]).to_parquet("data/report/table2/scores.parquet")
 
 
-def log_curve(fingerprint):
-    """The log of the pre-training, as its stage leaves it."""
-    log = Tracker("pretrain", "transformer/seed-0", read_params(), fingerprint)
-    for line in Path("data/pretrain/transformer/seed-0/curve.jsonl").read_text().splitlines():
-        point = json.loads(line)
-        log.log(point.pop("update"), point)
-    log.close("FINISHED")
+def curve():
+    """The points of the pre-training."""
+    return json_lines("data/pretrain/transformer/seed-0/curve.jsonl")
+
+
+def log_points(tracker, points):
+    for point in points:
+        tracker.log(point["update"], {key: point[key] for key in point if key != "update"})
 
 
 def dump():
@@ -103,9 +106,9 @@ def test_nothing_to_tell_makes_no_database(monkeypatch):
 
 
 def test_a_row_a_training_and_nothing_twice(fresh, capfd):
-    shutil.copy(fresh, "mlflow.db")
     write_results(points=40)
-    log_curve("its recipe and inputs")
+    log_points(tracker := begin("its recipe and inputs"), curve())
+    tracker.close("FINISHED")
     assert sync(read_params()) == (3, 3)
     assert capfd.readouterr().err == ""
     found = runs()
@@ -140,7 +143,6 @@ def test_a_run_is_known_by_its_recipe_and_inputs_and_an_outdated_one_is_tagged(f
     """A training that was sent live; then one task is changed and trained anew, and all is put back
     as by DVC's cache; then another profile is composed.
     """
-    shutil.copy(fresh, "mlflow.db")
     write_results()
     shutil.copytree("data", "before")
     Path("conf").mkdir()
@@ -172,7 +174,6 @@ def test_a_run_is_known_by_its_recipe_and_inputs_and_an_outdated_one_is_tagged(f
 
 
 def test_the_experiment_says_what_it_is_and_the_page_is_named(fresh, capsys):
-    shutil.copy(fresh, "mlflow.db")
     write_results()
     sync(read_params())
     assert "A run for each" in experiment().tags["mlflow.note.content"]
@@ -186,7 +187,6 @@ def test_the_experiment_says_what_it_is_and_the_page_is_named(fresh, capsys):
 
 
 def test_saved_views_show_runs_and_columns_that_are_there(fresh):
-    shutil.copy(fresh, "mlflow.db")
     write_results()
     sync(read_params())
     seen = {}
@@ -209,7 +209,6 @@ def test_saved_views_show_runs_and_columns_that_are_there(fresh):
 
 @pytest.mark.slow
 def test_a_database_that_was_moved_writes_nothing_where_it_was(fresh, tmp_path, monkeypatch):
-    shutil.copy(fresh, "mlflow.db")
     write_results()
     sync(read_params())
     shutil.move(tmp_path, moved := tmp_path.with_name("moved"))
@@ -224,10 +223,8 @@ def test_a_database_that_was_moved_writes_nothing_where_it_was(fresh, tmp_path, 
 
 def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
     """The whole life of a long stage: sent live, killed, resumed, finished, synced."""
-    shutil.copy(fresh, "mlflow.db")
     made_results.write_pretraining(points=4)
-    curve = Path("data/pretrain/transformer/seed-0/curve.jsonl")
-    lines = [json.loads(line) for line in curve.read_text().splitlines()]
+    lines = curve()
     program = (
         "import time, json, sys; from gpt1.params.schema import read_params;"
         " from gpt1.tracking import live\nlive.LIVE_AFTER_SECONDS = 0.0; tracker ="
@@ -244,9 +241,7 @@ def test_live_then_sync_repeats_no_point(fresh, monkeypatch, capfd):
         stage.wait()
     monkeypatch.setattr(live, "LIVE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(live, "CLOSE_SECONDS", 60.0)
-    tracker = begin()
-    for line in lines[1:]:
-        tracker.log(line["update"], {key: value for key, value in line.items() if key != "update"})
+    log_points(tracker := begin(), lines[1:])
     assert wait_for(lambda: sent("system/cpu_utilization_percentage")), "MLflow's own measure"
     tracker.close("FINISHED")
     assert runs()[PRETRAINED].info.status == "FINISHED"
@@ -305,13 +300,6 @@ def test_two_processes_make_one_database():
 
 
 @pytest.fixture
-def closed_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-@pytest.fixture
 def silent_port():
     """A server that takes connections and never answers."""
     with socket.socket() as server:
@@ -325,7 +313,7 @@ def train_live(monkeypatch, close_seconds):
     monkeypatch.setattr(live, "LIVE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr(live, "CLOSE_SECONDS", close_seconds)
     began = time.monotonic()
-    tracker = made_results.begin()
+    tracker = begin()
     for update in range(1000):
         tracker.log(update, {"loss": 1.0})
     assert time.monotonic() - began < 2
@@ -336,9 +324,10 @@ def train_live(monkeypatch, close_seconds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["closed", "corrupt file", "corrupt inside"])
-def test_a_broken_mlflow_warns_once_and_stops_nothing(where, closed_port, monkeypatch, capfd):
+def test_a_broken_mlflow_warns_once_and_stops_nothing(where, monkeypatch, capfd):
     if where == "closed":
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://someone:hunter2@127.0.0.1:{closed_port}")
+        closed = f"http://someone:hunter2@127.0.0.1:{free_port()}"
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", closed)
     else:
         Path("mlflow.db").write_bytes(
             (b"SQLite format 3\0" if where == "corrupt inside" else b"") + os.urandom(8192)
@@ -356,7 +345,6 @@ def test_a_broken_mlflow_warns_once_and_stops_nothing(where, closed_port, monkey
     assert "someone" not in said + str(caught.value)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "said", "line"),
     [
