@@ -19,14 +19,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 122_771,
-    "product, files": 178,
-    "tests, tokens": 103_428,
-    "tests, files": 89,
+    "product, tokens": 121_071,
+    "product, files": 173,
+    "tests, tokens": 101_733,
+    "tests, files": 88,
     "benchmarks, tokens": 14_692,
     "benchmarks, files": 12,
-    "pages, bytes": 141_809,
-    "scripts and templates, bytes": 14_703,
+    "pages, bytes": 141_802,
+    "scripts and templates, bytes": 14_671,
 }
 
 
