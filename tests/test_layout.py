@@ -19,7 +19,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 121_071,
+    "product, tokens": 121_085,
     "product, files": 173,
     "tests, tokens": 101_733,
     "tests, files": 88,

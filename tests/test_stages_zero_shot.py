@@ -263,7 +263,7 @@ def test_missing_inputs(checkout):
     line = "data/prompt/cola/set.json: expected JSON, found none"
     assert line in refused(zero_shot.main, "lstm", "0")
     make_prompts()
-    assert "data/pretrain/lstm/seed-0/summary.json is not there" in refused(
+    assert "data/pretrain/lstm/seed-0/summary.json: expected" in refused(
         zero_shot.main, "lstm", "0"
     )
     assert not Path("data/zero_shot").exists(), "nothing half-done is left"

@@ -306,12 +306,16 @@ def read_params(path: Path = PARAMS) -> Params:
     return validate(read_yaml(path))
 
 
-def refuse_unknown(name: str, rows: Collection[str], section: str) -> None:
-    """Raise UserError where params.yaml has no such row."""
-    if name not in rows:
+def refuse_unknown(
+    name: str, rows: Collection[str], section: str, code: Collection[str] | None = None
+) -> None:
+    """Raise UserError where params.yaml or the code has no such row."""
+    code = rows if code is None else code
+    if name not in rows or name not in code:
+        names = [row for row in rows if row in code]
         raise UserError(
             f"expected one of the rows {section} of {PARAMS}, which gpt1 profile writes:"
-            f" {', '.join(rows) or 'none'}; found {name}{perhaps(name, rows)}"
+            f" {', '.join(names) or 'none'}; found {name}{perhaps(name, names)}"
         )
 
 

@@ -20,7 +20,7 @@ def main(name: str) -> None:
     """Find, copy, read, describe: one source."""
     params = read_params()
     sources = all_sources()
-    refuse_unknown(name, [source for source in params.sources if source in sources], "sources")
+    refuse_unknown(name, params.sources, "sources", sources)
     source, row = sources[name], params.sources[name]
     raw = DATA / row.folder / name
     with writing_folder(stage_folder("acquire", row.group, name)) as folder:

@@ -22,7 +22,7 @@ from gpt1.town.qualities import quality_words
 def main(name: str) -> None:
     """Encode the official files, one npz a split."""
     params = read_params()
-    refuse_unknown(name, [task for task in params.tasks if task in TASKS], "tasks")
+    refuse_unknown(name, params.tasks, "tasks", TASKS)
     task, row = TASKS[name], params.tasks[name]
     official = stage_folder("acquire", "tasks", name)
     splits, release = read_task(task, official, row, params.encode.max_unreadable_fraction)

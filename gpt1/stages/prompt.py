@@ -19,9 +19,7 @@ from gpt1.tasks.zero_shot import SETS, Integers
 def main(name: str) -> None:
     """Make prompts of the official files, one npz a split."""
     params = read_params()
-    refuse_unknown(
-        name, [set_name for set_name in params.zero_shot if set_name in SETS], "zero_shot"
-    )
+    refuse_unknown(name, params.zero_shot, "zero_shot", SETS)
     set_, context, official = SETS[name], params.model.context, stage_folder("acquire/tasks", name)
     scored, splits = read_splits(set_, params, official)
     vocabulary = Vocabulary.load(stage_folder("bpe"))
