@@ -1,7 +1,7 @@
 """The paper's baseline (section 5, Table 5): one LSTM layer in the decoder's place.
 
-Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c + i * tanh(g). Shape
-letters are as in gpt.py, and u LSTM units.
+Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c + i * tanh(g).
+Shapes as in gpt.py; u: LSTM units.
 """
 
 import torch
