@@ -77,10 +77,7 @@ def test_the_original_forms_are_what_was_made(original):
 LACK = {
     ("cola", "raw"): {"test"},
     ("mnli", "NYU's JSON lines"): {"test_matched", "test_mismatched", "diagnostic"},
-    **{
-        ("mnli", form): {"diagnostic"}
-        for form in ("parquet in parts", "converted parquet", "jsonl")
-    },
+    **{("mnli", form): {"diagnostic"} for form in ("parquet in parts", "jsonl")},
 }
 TOGETHER = {
     ("mrpc", "Microsoft's files"),
