@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.books import HoldOut
+from gpt1.corpus.cleaning import clean_files
 from gpt1.corpus.files import list_corpus
-from gpt1.corpus.inspection import inspect, refuse_binary
 from gpt1.corpus.words import (
     NEWLINE,
     Cleaner,
@@ -149,7 +149,7 @@ def test_unbroken_text_is_refused(cleaner):
 def test_what_is_not_text_is_refused_by_name(tmp_path, data, reason):
     (tmp_path / "bad.txt").write_bytes(data)
     with pytest.raises(UserError, match=rf"bad\.txt.*{reason}.*take them out"):
-        refuse_binary([inspect(list_corpus(tmp_path)[0])])
+        clean_files(list_corpus(tmp_path), "text", tmp_path, tmp_path / "cleaned")
 
 
 def test_held_out_books_depend_on_name_and_seed_alone():
