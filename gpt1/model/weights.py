@@ -125,13 +125,6 @@ def check_description(found: Description, expected: Description, path: Path) -> 
         )
 
 
-def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
-    """Fill a model with weights. Raises UserError where they do not fit."""
-    found, tensors = read_weights(path)
-    check_description(found, expected, path)
-    _copy(tensors, dict(model.state_dict()), sorted(model.state_dict()), path)
-
-
 def transfer_weights(path: Path, expected: Description, network: Network, layers: Transfer) -> None:
     """Copy pre-trained weights into a network: all, none, or embeddings and the first blocks.
     Special symbols keep their random rows. Raises UserError where the weights do not fit.
@@ -150,18 +143,12 @@ def transfer_weights(path: Path, expected: Description, network: Network, layers
         for name in targets
         if layers == "all" or not name.startswith("blocks.") or int(name.split(".")[1]) < layers
     ]
-    _copy(tensors, targets, names, path)
-
-
-@torch.no_grad()
-def _copy(
-    tensors: Mapping[str, Tensor], targets: Mapping[str, Tensor], names: list[str], path: Path
-) -> None:
-    for name in names:
-        if name not in tensors or tensors[name].shape != targets[name].shape:
-            found = f"shape {list(tensors[name].shape)}" if name in tensors else "none"
-            raise UserError(
-                f"{path}: expected tensor {name} of shape {list(targets[name].shape)}, found"
-                f" {found}; delete the file and run dvc repro"
-            )
-        targets[name].copy_(tensors[name])
+    with torch.no_grad():
+        for name in names:
+            if name not in tensors or tensors[name].shape != targets[name].shape:
+                found_shape = f"shape {list(tensors[name].shape)}" if name in tensors else "none"
+                raise UserError(
+                    f"{path}: expected tensor {name} of shape {list(targets[name].shape)}, found"
+                    f" {found_shape}; delete the file and run dvc repro"
+                )
+            targets[name].copy_(tensors[name])
