@@ -7,7 +7,6 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -107,7 +106,7 @@ def clean_book(cleaner: Cleaner, name: str, book: str, file: TextIO) -> int:
     """Write a book, cleaned; return the number of words. Raises UserError naming it."""
     words, blank = 0, ""
     try:
-        for text in cleaner.clean(StringIO(book)):
+        for text in cleaner.clean(book):
             file.write(blank + text)
             words += count_words(text)
             blank = " "
@@ -134,7 +133,7 @@ def clean_documents(
     for row, text in enumerate(document_texts(source, field)):
         try:
             body_text, licensed = body(text or "")
-            cleaned = " ".join(cleaner.clean([body_text]))
+            cleaned = " ".join(cleaner.clean(body_text))
         except UnbrokenTextError:
             text, cleaned, body_text, licensed = None, "", "", False
         if text is None and first is None:
