@@ -3,7 +3,6 @@
 import json
 import math
 import shlex
-import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,9 +51,8 @@ def download_sources(
             del origins[source]
         elif source in TERMS and source not in accepted:
             print(f"{source}: {TERMS[source]}")
-            if not sys.stdin.isatty() or input("Do you accept this? [yes/no] ") != "yes":
-                print(f"left out: {source}; to accept its terms: --accept {source}")
-                del origins[source]
+            print(f"left out: {source}; to accept its terms: --accept {source}")
+            del origins[source]
     there = ask_all(origins, [known[source].licence for source in origins])
     came = [
         source

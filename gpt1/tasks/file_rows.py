@@ -13,7 +13,6 @@ from gpt1.tasks.definitions import Task
 from gpt1.tasks.layouts import BlockFormat, Format, Names, TableFormat
 from gpt1.tasks.rows import (
     BLANK_LABELS,
-    UNKNOWN_LABEL,
     UNLABELLED,
     BadRowError,
     Example,
@@ -72,9 +71,8 @@ class _Places:
 
         self.texts = [column(named) for named in format_.texts]
         self.choices = [column(named) for named in format_.choices]
-        self.subset = column(format_.subset)
         self.label = column(format_.label, not format_.hidden)
-        self.needed = [*filter(None, (*self.texts, *self.choices, self.subset, self.label))]
+        self.needed = [*filter(None, (*self.texts, *self.choices, self.label))]
         if missing:
             raise UserError(
                 f"{path}: expected the columns {', '.join(missing)}; found"
@@ -97,24 +95,14 @@ class _Places:
             (" ".join(texts),) if self.joined else tuple(texts),
             tuple(choices),
             label,
-            _subset(task, field(record, self.subset)) if self.subset else 0,
         )
-
-
-def _subset(task: Task, value: object) -> int:
-    for number, name in enumerate(task.subsets):
-        if str(value).startswith(name):
-            return number
-    raise BadRowError(
-        "unknown subset", f"{quoted(str(value))} begins with none of {', '.join(task.subsets)}"
-    )
 
 
 def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """Return the function from a row's label to the class's number, the score, or UNLABELLED.
     Raises UserError where the file numbers labels otherwise.
     """
-    numbering = dict(enumerate(task.integers, start=task.first_integer))
+    numbering = dict(enumerate(task.integers))
     names = feature.get("names") if isinstance(feature, dict) else None
     if isinstance(names, list) and numbering != dict(enumerate(map(str, names))):
         raise UserError(
@@ -132,13 +120,7 @@ def _label_reader(path: Path, task: Task, feature: Any) -> Any:
         if isinstance(value, float) and value.is_integer():  # pandas' integers with gaps
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
-            if value not in numbering:
-                raise BadRowError(
-                    UNKNOWN_LABEL,
-                    f"{quoted(str(value))} instead of"
-                    f" {_numbering(numbering) or ', '.join(task.labels)}",
-                )
-            return value - task.first_integer
+            return value if value in numbering else classes(str(value))
         if isinstance(value, str) and value in task.integers:
             return task.integers.index(value)
         return classes(value)

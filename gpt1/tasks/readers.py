@@ -136,8 +136,7 @@ def examples_of(
     bad ones, or wrong labels.
     """
     present = files_of(split, folder)
-    for subset, paths in enumerate(present, split.first_subset):
-        numbered = subset and task.subsets and not split.exported
+    for subset, paths in enumerate(present):
         for path in paths:
             readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
             for row in read_rows(path, split.format, task):
@@ -146,7 +145,7 @@ def examples_of(
                     tally.examples += 1
                     tally.labelled += row.label != UNLABELLED
                     tally.highest = max(tally.highest, row.label)
-                    yield replace(row, subset=subset) if numbered else row
+                    yield replace(row, subset=subset) if task.subsets else row
                 else:
                     first = first if unreadable else row
                     unreadable[row.reason] += 1
