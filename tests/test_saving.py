@@ -58,13 +58,13 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path, caps
     else:
         for path in [last / "weights.safetensors"] if damage == "gone" else list(last.iterdir()):
             path.unlink()
-    assert checkpoint.newest_checkpoint(tmp_path, "old", False).position.update == 2
+    assert checkpoint.newest_checkpoint(tmp_path, "old").position.update == 2
     told = capsys.readouterr().err
     assert "update-00000003 is damaged" in told
     assert told.count("\n") == 1
 
 
-def test_a_checkpoint_of_other_code_names_the_ways_on(tmp_path):
+def test_a_checkpoint_of_other_code_names_the_ways_on(tmp_path, monkeypatch):
     saved_checkpoints(tmp_path, (1,))
     with pytest.raises(
         UserError,
@@ -73,8 +73,9 @@ def test_a_checkpoint_of_other_code_names_the_ways_on(tmp_path):
             r" GPT1_ACCEPT_CHECKPOINT=1"
         ),
     ):
-        checkpoint.newest_checkpoint(tmp_path, "new", False)
-    assert checkpoint.newest_checkpoint(tmp_path, "new", True).position.update == 1
+        checkpoint.newest_checkpoint(tmp_path, "new")
+    monkeypatch.setenv("GPT1_ACCEPT_CHECKPOINT", "1")
+    assert checkpoint.newest_checkpoint(tmp_path, "new").position.update == 1
 
 
 def test_a_curve_is_cut_back_to_its_checkpoint(tmp_path):

@@ -180,8 +180,7 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     seeds = seeds_of(job, encoded, task, description)
 
     # train the seeds that are not finished
-    accept = machine.accept_checkpoint
-    todo = [seed_run for seed_run in seeds if not is_finished(seed_run.finished, code, accept)]
+    todo = [seed_run for seed_run in seeds if not is_finished(seed_run.finished, code)]
     # Several processes: this one starts them and is done; each of them comes here by itself.
     if todo and launch.spread(machine, *job.command):
         return

@@ -35,7 +35,6 @@ class Machine:
     local_rank: int = 0  # among those of this host
     launched: bool = False  # by a launcher
     micro_batch: int | None = None
-    accept_checkpoint: bool = False
     compiled: bool | None = None  # None: the amount of work decides
     deterministic: bool = False
 
@@ -84,7 +83,6 @@ def decide(given: Settings, gpus: int, cores_: int) -> Machine:
         int(given.get("LOCAL_RANK") or 0),
         launched,
         whole_number(given, "GPT1_MICRO_BATCH"),
-        given.get("GPT1_ACCEPT_CHECKPOINT") == "1",
         None if compiled is None else compiled == "1",
         choice(given, "GPT1_DETERMINISTIC", "0", "1") == "1",
     )

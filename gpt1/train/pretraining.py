@@ -104,7 +104,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     kind = run.description.kind
-    state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
+    state = checkpoint.newest_checkpoint(run.folder, run.code)
     tokens = recipe.batch_size * network.context  # of an update
     training = Trainer(
         f"pretrain {kind}/seed-{run.seed}",
