@@ -18,6 +18,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import (
     LOGS,
     read_json,
+    read_json_file,
     sha256_file,
     stage_folder,
     write_json,
@@ -49,12 +50,8 @@ Tracked = Callable[[str, str, Params, str], AbstractContextManager[Report]]
 
 def read_task(folder: Path, params: Params) -> tuple[dict[str, Any], EncodedTask]:
     """Read an encoded task and its task.json. Raises UserError where they do not fit the model."""
-    if not (folder / "task.json").is_file():
-        raise UserError(
-            f"{folder}/task.json is not there; run dvc repro, or python -m gpt1.stages encode"
-            f" {folder.name}"
-        )
-    about, splits = read_json(folder / "task.json"), dict[str, Examples]()
+    what_to_do = f"run dvc repro, or python -m gpt1.stages encode {folder.name}"
+    about, splits = read_json_file(folder / "task.json", what_to_do), dict[str, Examples]()
     rows = about["vocabulary_size"] + SPECIAL_SYMBOLS
     for name in about["splits"]:
         path = folder / f"{name}.npz"
