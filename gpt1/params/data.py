@@ -13,7 +13,6 @@ from gpt1.params.profile import compose, needed_by, requested, with_sources
 from gpt1.params.schema import PARAMS, ablations_with_stage, refuse_without_stage, validate
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, TERMS, book_files
-from gpt1.sources.definitions import folder_of_books, refuse_wrong_name
 from gpt1.sources.download import ABOUT, ask_all, attempt, bring
 from gpt1.sources.find import find_sources
 from gpt1.tasks.definitions import all_sources
@@ -77,12 +76,14 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
     present = {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
     values = on_data(whole, present, tasks or ())
     if values["sources"]["books"]["folder"] == "raw" and "corpus_name=" not in " ".join(overrides):
-        about, folder = RAW / "books" / ABOUT, folder_of_books().lower().replace("-", "")
+        about, folder = RAW / "books" / ABOUT, (RAW / "books").resolve().name.lower()
         brought = read_json(about)["title"] if about.is_file() else None
-        title = brought or BOOK_SETS.get(folder, (None, values["clean"]["corpus_name"]))[1]
+        title = (
+            brought
+            or BOOK_SETS.get(folder.replace("-", ""), (None, values["clean"]["corpus_name"]))[1]
+        )
         values["clean"] = values["clean"] | {"corpus_name": title}
     params = validate(values)
-    refuse_wrong_name(params.clean.corpus_name)
     refuse_without_stage(params)
     words = shlex.join([name, *overrides]) + (f" --tasks {','.join(tasks)}" if tasks else "")
     write_yaml(PARAMS, values, f"gpt1 profile {words}")
