@@ -76,12 +76,10 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
     present = {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
     values = on_data(whole, present, tasks or ())
     if values["sources"]["books"]["folder"] == "raw" and "corpus_name=" not in " ".join(overrides):
-        about, folder = RAW / "books" / ABOUT, (RAW / "books").resolve().name.lower()
+        about, own = RAW / "books" / ABOUT, values["clean"]["corpus_name"]
         brought = read_json(about)["title"] if about.is_file() else None
-        title = (
-            brought
-            or BOOK_SETS.get(folder.replace("-", ""), (None, values["clean"]["corpus_name"]))[1]
-        )
+        folder = (RAW / "books").resolve().name.lower().replace("-", "")
+        title = brought or BOOK_SETS.get(folder, (None, own))[1]
         values["clean"] = values["clean"] | {"corpus_name": title}
     params = validate(values)
     refuse_without_stage(params)

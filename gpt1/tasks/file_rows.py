@@ -1,7 +1,6 @@
 """Readers of the tasks' files: tables, RACE's passages, DPRD's blocks."""
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -42,18 +41,23 @@ def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
     table = open_table(path, format_)
     columns = _Places(path, format_, table.names)
     label_of = _label_reader(path, task, table.features.get(columns.label))
-    quoting = Counter[str]()
+    quoted_wholly = Counter[bool]()
 
     def example(row: Any) -> Example:
         record = table.parse(row)
         label = label_of(record.get(columns.label)) if columns.label else UNLABELLED
         read = columns.example(record, task, label)
         if format_.form == "tsv":
-            quoting.update(map(_quoting, read.context))
+            quoted_wholly.update(bool(QUOTED.fullmatch(text)) for text in read.context)
         return read
 
     yield from examples(table.rows(columns.needed), example)
-    _check_quotes(path, quoting)
+    if quoted_wholly[True] == quoted_wholly.total() > 9:
+        raise UserError(
+            f"{path}: all {quoted_wholly.total()} texts are quoted by the rule of CSV writers"
+            ' ("What is ""it""?"); expected the official file, or one in which quotes are text'
+            " (Python's csv.QUOTE_NONE)"
+        )
 
 
 class _Places:
@@ -130,31 +134,6 @@ def _label_reader(path: Path, task: Task, feature: Any) -> Any:
 
 def _numbering(names: Mapping[int, str]) -> str:
     return ", ".join(f"{number} {name}" for number, name in names.items())
-
-
-def _quoting(text: str) -> str:
-    """Say how a cell is quoted: as a CSV writer must (doubled), may (whole) or cannot (bare)."""
-    if '"' not in text:
-        return ""
-    if not QUOTED.fullmatch(text):
-        return "bare"
-    return "doubled" if '""' in text[1:-1] else "whole"
-
-
-def _check_quotes(path: Path, quoting: Counter[str]) -> None:
-    count = quoting["doubled"] + quoting["whole"]
-    if count == quoting.total() > 9:
-        raise UserError(
-            f"{path}: all {count} texts are quoted by the rule of CSV writers"
-            ' ("What is ""it""?"); expected the official file, or one in which quotes are text'
-            " (Python's csv.QUOTE_NONE)"
-        )
-    if quoting["doubled"] and not quoting["bare"]:
-        print(
-            f"note: {path.name}: {count:,} texts are quoted by the rule of CSV writers, as in the"
-            " official QQP; quotes are taken as text, as GLUE's readers do",
-            file=sys.stderr,
-        )
 
 
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:

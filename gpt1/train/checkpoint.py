@@ -144,12 +144,6 @@ def newest_checkpoint(folder: Path, code: str) -> Checkpoint | None:
             continue
         check_code(code_then, code, folder)
         return Checkpoint(path, position, micro_batch)
-    name = folder.name.rpartition("-")[0]
-    if others := sorted(folder.parent.glob(f"{name}-????????????????/update-*")):
-        print(
-            f"{name}: starts at update 0; {others[-1]} is of another recipe or other data",
-            file=sys.stderr,
-        )
     return None
 
 
