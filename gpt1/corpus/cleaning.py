@@ -37,7 +37,7 @@ def clean_files(
             refused.append(f"{file.name} ({problem})")
             continue
         sums.update({name: row.get(name, 0) for name in SUMMED})
-        cleaned = place_of(task_folder, file)
+        cleaned = cleaned_path(task_folder, file)
         if file.form != "text":
             counts.setdefault("documents", {})[file.name] = row
         elif not row["words"]:
@@ -47,7 +47,7 @@ def clean_files(
             same = (
                 earlier.name
                 for earlier in others
-                if without_accents(place_of(task_folder, earlier)) == without_accents(cleaned)
+                if without_accents(cleaned_path(task_folder, earlier)) == without_accents(cleaned)
             )
             if first := next(same, ""):
                 counts.setdefault("equal", {})[file.name] = first
@@ -56,14 +56,14 @@ def clean_files(
             del row["licensed"]
             counts["books"][file.name] = row
         if row["words"]:
-            target = place_of(folder, file)
+            target = cleaned_path(folder, file)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(cleaned, target)
     refuse_binary(refused)
     return counts | {"totals": totals(counts, sums)}
 
 
-def place_of(folder: Path, file: CorpusFile) -> Path:
+def cleaned_path(folder: Path, file: CorpusFile) -> Path:
     """Return where a cleaned file lies in a folder."""
     return folder / (BOOKS if file.form == "text" else DOCUMENTS) / file.name
 
@@ -89,33 +89,23 @@ def clean_file(cleaner: Cleaner, file: CorpusFile, field: str, folder: Path) -> 
     """Write one file, cleaned; return its counts, or {"problem": why it is no text}. Raises
     UserError.
     """
-    with writing(place_of(folder, file), apart=True) as target:
+    with writing(cleaned_path(folder, file), apart=True) as target:
         if file.form != "text":
             return clean_documents(cleaner, file, field, target)
         try:
             book = read_book(file)
+            cleaned = " ".join(cleaner.clean(book.text))
         except NotTextError as error:
             return {"problem": str(error)}
-        words = clean_book(cleaner, file.name, book.text, target)
-    row = {"bytes": bytes_of([file]), "words": words, "encoding": book.encoding}
+        except UnbrokenTextError:
+            raise UserError(
+                f"the book {file.name} has more than {LONGEST_CHUNK:,} characters without a blank"
+                " or line break, expected English text; take it out of the corpus or mend it"
+            ) from None
+        target.write(cleaned)
+    row = {"bytes": bytes_of([file]), "words": count_words(cleaned), "encoding": book.encoding}
     stripped = {"stripped": book.stripped} if book.stripped else {}
     return row | stripped | {"licensed": int(book.licensed)}
-
-
-def clean_book(cleaner: Cleaner, name: str, book: str, file: TextIO) -> int:
-    """Write a book, cleaned; return the number of words. Raises UserError naming it."""
-    words, blank = 0, ""
-    try:
-        for text in cleaner.clean(book):
-            file.write(blank + text)
-            words += count_words(text)
-            blank = " "
-    except UnbrokenTextError:
-        raise UserError(
-            f"the book {name} has more than {LONGEST_CHUNK:,} characters without a blank"
-            " or line break, expected English text; take it out of the corpus or mend it"
-        ) from None
-    return words
 
 
 def count_words(cleaned: str) -> int:

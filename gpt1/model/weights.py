@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -75,16 +76,9 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
     # Metadata is text from a file: nothing in it is trusted until its types are seen.
     metadata, tensors = read_tensors(path)
     try:
-        description = Description(**json.loads(metadata["description"]))
-        if not (
-            isinstance(description.kind, str)
-            and isinstance(description.config, dict)
-            and type(description.vocabulary_size) is int
-            and isinstance(description.vocabulary_fingerprint, str)
-        ):
-            raise ValueError
-        return description, tensors
-    except (KeyError, ValueError, TypeError, RecursionError):
+        reader = TypeAdapter(Description)
+        return reader.validate_json(metadata["description"], strict=True), tensors
+    except (KeyError, ValueError):
         raise UserError(
             f"{path}: expected weights that name their kind, config and vocabulary, found metadata"
             f" {sorted(metadata)}; write the file with dvc repro"
