@@ -162,4 +162,4 @@ def tell_left_out(counts: dict[str, Any]) -> None:
     lost = sum(2 * row.get("stripped", 0) >= row["bytes"] for row in books)
     numbers["with half or more taken for a licence"] = lost
     if told := ", ".join(f"{number:,} {kind}" for kind, number in numbers.items() if number):
-        print(f"clean: books or documents: {told}; counts.json names them", file=sys.stderr)
+        print(f"clean: books or documents: {told}; counts.json has more", file=sys.stderr)
