@@ -54,7 +54,6 @@ EVALUATION_BATCHES = 4  # times the training batch
 SCHEDULES = {
     "warmup_linear": "linear",
     "warmup_cosine": "cosine",
-    "warmup_constant": "constant_with_warmup",
 }
 
 

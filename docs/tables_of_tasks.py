@@ -54,7 +54,7 @@ def _section(task: Task) -> str:
     """Return the section of a task: its source and its answers, with an export's integers."""
     answers = [f"`{name}`" for name in task.labels]
     if len(task.integers) == len(answers):
-        answers = [f"{n} {name}" for n, name in enumerate(answers, task.first_integer)]
+        answers = [f"{n} {name}" for n, name in enumerate(answers)]
     if task.target == "score":
         answers = ["a score from 0 to 5, learned as shares of six classes"]
     return f"{_source(task.source, task.title)}- Answers: {', '.join(answers)}.\n"

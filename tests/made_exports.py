@@ -89,8 +89,5 @@ def as_lines(folder, tables, classes):
 EXPORTS = {
     "parquet": as_parquet,
     "parquet in parts": partial(as_parquet, name=f"data/{PART}", parts=3),
-    "converted parquet": partial(
-        as_parquet, name="default/{split}/{part:04d}.parquet"
-    ),  # the hub's
     "jsonl": as_lines,
 }

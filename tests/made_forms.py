@@ -181,9 +181,7 @@ def write_passage(path, columns):
 
 
 def race():
-    """The rows of middle schools first; a passage a question. Forms with one level alone are in
-    test_forms.py.
-    """
+    """The rows of middle schools first; a passage a question."""
     columns = "example_id=level, article=a, question=b, options=options, answer=label"
     passage = "id=level, article=a, questions=b, options=options, answers=label"
     halves = {"middle": slice(None, 2), "high": slice(2, None)}
@@ -210,7 +208,7 @@ def race():
         "levels apart": apart,
         "all and levels": all_of(apart, lambda folder: as_parquet(folder / "all", both, {})),
     }
-    return made(forms, both)
+    return Made(forms, {}, {})
 
 
 def story_cloze():

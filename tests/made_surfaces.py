@@ -5,7 +5,6 @@ test_finds.py reads them damaged. A read ends well, or with an error of `expecte
 """
 
 import gzip
-import io
 import json
 import shutil
 from collections import namedtuple
@@ -22,9 +21,8 @@ from made_corpora import FOOTER, FORMS, HEADER, zstandard
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import Vocabulary
-from gpt1.corpus.cleaning import clean_book, clean_documents
+from gpt1.corpus.cleaning import clean_file
 from gpt1.corpus.files import list_corpus
-from gpt1.corpus.inspection import inspect, read_book, refuse_binary
 from gpt1.corpus.shards import Shards
 from gpt1.inference.prediction import read_file
 from gpt1.inference.zero_shot import read_prompts
@@ -154,14 +152,8 @@ def write_corpus():
 
 def read_corpus():
     cleaner = vocabulary()._cleaner
-    files = list_corpus(Path("books"))
-    books = {file: inspect(file) for file in files if file.form == "text"}
-    refuse_binary(books.values())
-    for book, found in books.items():
-        clean_book(cleaner, book.name, read_book(book, found), io.StringIO())
-    for file in files:
-        if file.form != "text":
-            clean_documents(cleaner, file, "text", io.StringIO())
+    for file in list_corpus(Path("books")):
+        clean_file(cleaner, file, "text", Path("cleaned"))
 
 
 def read_vocabulary():

@@ -81,10 +81,10 @@ def write_state():
 
 
 def read_state():
-    if found := newest_checkpoint(Path("state"), "0" * 64, accept=False):
+    if found := newest_checkpoint(Path("state"), "0" * 64):
         for name in ("weights", "adam"):
             read_tensors(found.folder / f"{name}.safetensors")
-    is_finished(Path("state/seed-0"), "0" * 64, accept=False)
+    is_finished(Path("state/seed-0"), "0" * 64)
 
 
 def write_results():

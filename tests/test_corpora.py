@@ -12,8 +12,8 @@ from pyarrow import parquet
 
 from gpt1.base.errors import UserError
 from gpt1.corpus import files
+from gpt1.corpus.decoding import body, read_book
 from gpt1.corpus.files import document_texts, list_corpus
-from gpt1.corpus.inspection import body, inspect, read_book
 
 LONG = "A long story. " * 10_000
 TEXTS = ["One two.\nThree", "", "four “five”", "six  "]
@@ -43,9 +43,8 @@ def test_a_packed_book_is_the_book(tmp_path, suffix, codec, monkeypatch):
     text = "".join(f"línea “{number}”\n" for number in range(60))
     (tmp_path / f"book{suffix}").write_bytes(PACKERS[suffix](text.encode(codec)))
     [book] = list_corpus(tmp_path)
-    found = inspect(book)
-    assert (book.name, found.encoding) == (f"book{suffix[:4]}", codec)
-    assert "".join(read_book(book, found)) == text
+    found = read_book(book)
+    assert (book.name, found.encoding, found.text) == (f"book{suffix[:4]}", codec, text)
 
 
 def test_what_is_no_file_of_a_corpus_is_left(tmp_path):
@@ -98,13 +97,16 @@ def test_bombs_and_endless_lines_are_refused(tmp_path, monkeypatch):
     parquet.write_table(pa.table({"text": same}), tmp_path / "b.parquet")
     packed, table = list_corpus(tmp_path)
     with pytest.raises(UserError, match=r"a\.txt\.gz unpacks to more than 250 times"):
-        inspect(packed)
+        read_book(packed)
     with pytest.raises(UserError, match=r"b\.parquet unpacks to more than 250 times"):
         list(document_texts(table, "text"))
     monkeypatch.setattr(files, "LONGEST_DOCUMENT", 10_000)
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "a"}\n{"text": "' + b"x" * 300_000)
     with pytest.raises(UserError, match="row 1 is longer than 10,000"):
         texts_of(tmp_path / "a.jsonl")
+    (tmp_path / "c.txt").write_bytes(b"a\n" * 6_000)
+    with pytest.raises(UserError, match=r"c\.txt is longer than 10,000"):
+        read_book(list_corpus(tmp_path)[-1])
 
 
 BA, LI = "Ba said so.\n", "Li went.\n" * 20
@@ -136,7 +138,6 @@ def test_gutenbergs_licence(tmp_path, text, expected, licensed):
     (tmp_path / "a.txt").write_text(text, encoding="utf-8-sig")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(text.encode("utf-16")))
     for book, width in zip(list_corpus(tmp_path), (1, 2), strict=True):
-        found = inspect(book)
-        assert "".join(read_book(book, found)) == expected
-        stripped = width * (len(text) - len(expected) + len(found.spans) - 1)
-        assert (found.licensed, found.stripped) == (licensed, stripped)
+        found = read_book(book)
+        stripped = width * (len(text) - len(expected))
+        assert (found.text, found.licensed, found.stripped) == (expected, licensed, stripped)

@@ -17,7 +17,7 @@ from test_stages_text import STAGES, outputs_of, run_here, sentence, write_param
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_json
 from gpt1.corpus import books as books_module
-from gpt1.corpus import encoding, inspection
+from gpt1.corpus import encoding
 from gpt1.corpus.books import DOCUMENT_END, HoldOut
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.shards import Shards
@@ -62,7 +62,6 @@ def run_stages(folder, patch):
     """The three stages, with what is a block made small."""
     write_params(folder, clean={"corpus_name": "a mixture"}, bpe={"merges": 40})
     patch.setattr(books_module, "BLOCK_CHARACTERS", 900)
-    patch.setattr(inspection, "LONGEST_LINE", 500)
     for name in STAGES:
         run_here(name, folder, patch)
 

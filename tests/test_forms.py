@@ -77,10 +77,7 @@ def test_the_original_forms_are_what_was_made(original):
 LACK = {
     ("cola", "raw"): {"test"},
     ("mnli", "NYU's JSON lines"): {"test_matched", "test_mismatched", "diagnostic"},
-    **{
-        ("mnli", form): {"diagnostic"}
-        for form in ("parquet in parts", "converted parquet", "jsonl")
-    },
+    **{("mnli", form): {"diagnostic"} for form in ("parquet in parts", "jsonl")},
 }
 TOGETHER = {
     ("mrpc", "Microsoft's files"),
@@ -169,19 +166,6 @@ def test_of_mixed_forms_the_best_is_taken(tmp_path):
     assert found("{}-00000-of-00001.jsonl"), "a folder's own files come before those below it"
     as_parquet(raw, snli.tables, snli.classes)
     assert found("{}-00000-of-00001.parquet")
-
-
-@pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize(("form", "folders"), [("original", "RACE/*/{}"), ("levels apart", "{}")])
-def test_race_with_one_level_alone(tmp_path, original, number, form, folders):
-    raw, other = tmp_path / "raw", ("high", "middle")[number]
-    raw.mkdir()
-    MADE["race"].forms[form](raw)
-    for folder in raw.glob(folders.format(other)):
-        shutil.rmtree(folder)
-    for split, rows in read("race", tmp_path)[0].items():
-        wanted = [one for one in original["race"][split].examples if one.subset == number]
-        assert stored(rows.examples) == stored(wanted)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from gpt1.exchange import incoming as authors
 from gpt1.exchange.incoming import read_authors, read_checkpoint, write_import
 from gpt1.exchange.outgoing import export_language_model
 from gpt1.model.gpt import Decoder
-from gpt1.model.weights import load_weights, read_weights
+from gpt1.model.weights import read_weights, transfer_weights
 
 WORDS = vocabulary()
 CONTEXT, WIDTH, LAYERS, HEADS, INNER = 20, 128, 2, 2, 64
@@ -82,7 +82,7 @@ def test_the_authors_files_give_the_logits_of_tensors_loaded_by_hand(released, t
         INNER,
     )
     decoder = Decoder(sizes, WORDS.size, torch.Generator())
-    load_weights(tmp_path / "official/weights.safetensors", description, decoder)
+    transfer_weights(tmp_path / "official/weights.safetensors", description, decoder, "all")
     tokens = np.random.default_rng(3).integers(0, WORDS.size, CONTEXT)
     with torch.inference_mode():
         hidden_btd, embeddings = decoder(torch.from_numpy(tokens)[None])

@@ -87,18 +87,13 @@ def test_sampling_errors_that_the_paper_s_sizes_imply():
         ) == pytest.approx(points, rel=0.04)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-def test_scores_are_those_of_scikit_learn(classes):
+def test_f1_is_that_of_scikit_learn():
     generator = np.random.default_rng(3)
     for rows in (2, 3, 40, 1043):
-        labels = generator.integers(classes, size=rows)
-        answers = np.where(generator.random(rows) < 0.6, labels, generator.integers(classes))
-        if not (is_one_class(labels) or is_one_class(answers)):
-            found = score("matthews", labels, answers)
-            assert found == sklearn.metrics.matthews_corrcoef(labels, answers)
-        if classes == 2:
-            known = sklearn.metrics.f1_score(labels, answers, zero_division=0.0)
-            assert score("f1", labels, answers) == known
+        labels = generator.integers(2, size=rows)
+        answers = np.where(generator.random(rows) < 0.6, labels, generator.integers(2))
+        known = sklearn.metrics.f1_score(labels, answers, zero_division=0.0)
+        assert score("f1", labels, answers) == known
 
 
 def test_pearson_s_error_agrees_with_the_formula_for_normal_data():

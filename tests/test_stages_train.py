@@ -311,9 +311,9 @@ def test_finetuning_refuses(with_weights, refused):
         "expected one of the rows tasks of params.yaml, which gpt1 profile writes: snli, "
         in refused("finetune", "imdb")
     )
-    assert "data/encode/glue/mrpc/task.json is not there; run dvc repro" in refused(
-        "finetune", "mrpc"
-    )
+    line = refused("finetune", "mrpc")
+    assert "data/encode/glue/mrpc/task.json: expected JSON, found none" in line
+    assert "; run dvc repro" in line
     write_task("mrpc", fingerprint="e" * 16)
     assert f"expected vocabulary_fingerprint {'e' * 16}, found {'f' * 16}" in refused(
         "finetune", "mrpc"

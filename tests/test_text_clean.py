@@ -1,9 +1,8 @@
-"""Books and cleaning: the authors' standardisation, decoding by rule, pieces that give the words of
+"""Books and cleaning: the authors' standardisation, decoding by rule, lines that give the words of
 the whole.
 """
 
 import re
-from itertools import pairwise
 
 import ftfy
 import pytest
@@ -13,8 +12,8 @@ from hypothesis import strategies as st
 
 from gpt1.base.errors import UserError
 from gpt1.corpus.books import HoldOut
+from gpt1.corpus.cleaning import clean_files
 from gpt1.corpus.files import list_corpus
-from gpt1.corpus.inspection import inspect, refuse_binary
 from gpt1.corpus.words import (
     NEWLINE,
     Cleaner,
@@ -91,22 +90,15 @@ def test_lines_that_skip_ftfy_are_lines_it_would_not_change(text):
     assert ftfy.fix_text(text, unescape_html=False) == text
 
 
-@given(TEXTS, st.lists(st.integers(0, 80), max_size=6))
-def test_fixing_blocks_is_fixing_the_whole(text, cuts):
-    assert "".join(fixed(cut_at(text, cuts))) == ftfy.fix_text(text)
-
-
-def cut_at(text, cuts):
-    edges = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
-    return [text[start:stop] for start, stop in pairwise(edges)]
+@given(TEXTS)
+def test_fixing_lines_is_fixing_the_whole(text):
+    assert fixed(text) == ftfy.fix_text(text)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(TEXTS, st.lists(st.integers(0, 80), max_size=6))
-def test_pieces_give_the_words_of_the_whole(cleaner, english, text, cuts):
-    expected = whole_words(english, text)
-    assert cleaner.words(text) == expected
-    assert " ".join(cleaner.clean(cut_at(text, cuts))).split(" ") == (expected or [""])
+@given(TEXTS)
+def test_lines_give_the_words_of_the_whole(cleaner, english, text):
+    assert cleaner.words(text) == whole_words(english, text)
 
 
 def test_no_special_case_spans_lines(english):
@@ -116,8 +108,7 @@ def test_no_special_case_spans_lines(english):
 
 def test_a_long_line_is_cut_at_white_space(cleaner):
     text = "so it was . " * 30_000
-    blocks = cut_at(text, range(0, len(text), 77_777))
-    assert " ".join(cleaner.clean(blocks)).split() == text.split()
+    assert " ".join(cleaner.clean(text)).split() == text.split()
 
 
 def test_lower_casing_is_by_token(cleaner):
@@ -131,10 +122,10 @@ def test_words_hold_no_blanks(cleaner):
 
 
 def test_unbroken_text_is_refused(cleaner):
-    for blocks in (["x" * 2_001], ("x" * 1_000_000 for _ in range(9))):
+    for length in (2_001, 9_000_000):
         with pytest.raises(UnbrokenTextError):
-            list(cleaner.clean(blocks))
-    assert list(cleaner.clean(["x\t" * 2_001]))
+            list(cleaner.clean("x" * length))
+    assert list(cleaner.clean("x\t" * 2_001))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +140,7 @@ def test_unbroken_text_is_refused(cleaner):
 def test_what_is_not_text_is_refused_by_name(tmp_path, data, reason):
     (tmp_path / "bad.txt").write_bytes(data)
     with pytest.raises(UserError, match=rf"bad\.txt.*{reason}.*take them out"):
-        refuse_binary([inspect(list_corpus(tmp_path)[0])])
+        clean_files(list_corpus(tmp_path), "text", tmp_path, tmp_path / "cleaned")
 
 
 def test_held_out_books_depend_on_name_and_seed_alone():

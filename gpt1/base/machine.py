@@ -5,10 +5,15 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
 from dotenv import dotenv_values
+
+from gpt1.base.errors import UserError
+
+Settings = Mapping[str, str | None]
 
 
 def machine() -> dict[str, str]:
@@ -90,6 +95,35 @@ def visible_gpus() -> list[str]:
     return output("nvidia-smi", "--query-gpu=index", "--format=csv,noheader").split()
 
 
+def settings() -> Settings:
+    """Return all settings, of the environment, else of `.env`."""
+    return {**dotenv_values(".env"), **os.environ}
+
+
 def setting(name: str) -> str | None:
     """Return a setting from environment or .env."""
-    return {**dotenv_values(".env"), **os.environ}.get(name)
+    return settings().get(name)
+
+
+def whole_number(given: Settings, name: str) -> int | None:
+    """Return a setting that is a whole number above 0. Raises UserError."""
+    value = given.get(name)
+    if not value:
+        return None
+    if not value.isascii() or not value.isdigit() or int(value) == 0:
+        raise UserError(
+            f"{name}: expected a whole number above 0, found {value!r}; set it in the environment"
+            " or in .env"
+        )
+    return int(value)
+
+
+def choice(given: Settings, name: str, *choices: str) -> str | None:
+    """Return a setting that is one of some choices. Raises UserError."""
+    value = given.get(name) or None
+    if value and value not in choices:
+        raise UserError(
+            f"{name}: expected {' or '.join(choices)}, found {value!r}; set it in the environment"
+            " or in .env"
+        )
+    return value

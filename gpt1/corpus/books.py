@@ -42,6 +42,8 @@ class CleanedBook:
                 row, start = row + 1, stop + 1
             if start < len(words):
                 yield row, words[start:], False
+        if self.documents is None:
+            yield row, [], True
 
     def _words(self) -> Iterator[list[str]]:
         with self.path.open(encoding="utf-8", newline="\n") as file:

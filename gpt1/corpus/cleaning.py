@@ -5,84 +5,78 @@ import shutil
 import sys
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
 from gpt1.corpus.books import BOOKS, DOCUMENT_END, DOCUMENTS
+from gpt1.corpus.decoding import NotTextError, body, read_book
 from gpt1.corpus.files import CorpusFile, bytes_of, document_texts, refuse_unreadable
-from gpt1.corpus.inspection import Inspection, body, inspect, read_book, refuse_binary
 from gpt1.corpus.parallel import mapped
 from gpt1.corpus.words import LONGEST_CHUNK, NEWLINE, Cleaner, UnbrokenTextError
 
 SUMMED = ("documents", "unreadable", "licensed", "stripped")  # told of only where there are any
 
 
-@dataclass(frozen=True)
-class Cleaning:
-    """One file to clean, its target, and the field of texts. inspection: None for documents."""
-
-    file: CorpusFile
-    inspection: Inspection | None
-    target: Path
-    field: str
-
-
-def inspect_files(files: Sequence[CorpusFile], task_folder: Path) -> list[Inspection | None]:
-    """Look through every book; None for documents. Raises UserError where a book is no text."""
-    results = mapped("reading books", dict, _inspect, files, bytes_of(files), task_folder)
-    inspected = [Inspection(**result) if result else None for result in results]
-    refuse_binary(result for result in inspected if result)
-    return inspected
-
-
-def _inspect(_: Any, file: CorpusFile) -> dict[str, Any] | None:
-    return asdict(inspect(file)) if file.form == "text" else None
-
-
 def clean_files(
-    files: Sequence[CorpusFile],
-    inspected: Sequence[Inspection | None],
-    field: str,
-    task_folder: Path,
-    folder: Path,
+    files: Sequence[CorpusFile], field: str, task_folder: Path, folder: Path
 ) -> dict[str, Any]:
     """Write cleaned files into folder/books and folder/documents; return their counts. Raises
     UserError.
     """
-    items = [
-        Cleaning(file, result, task_folder / (BOOKS if result else DOCUMENTS) / file.name, field)
-        for file, result in zip(files, inspected, strict=True)
-    ]
-    by_words = defaultdict[int, list[Cleaning]](list)  # equal books have equally many
+    by_words = defaultdict[int, list[CorpusFile]](list)  # equal books have equally many
     counts: dict[str, Any] = {"books": {}, "empty": []}
-    cleaned = mapped("cleaning", Cleaner, clean_file, items, bytes_of(files), task_folder)
-    for cleaning, row in zip(items, cleaned, strict=True):
-        name = cleaning.file.name
-        if not cleaning.inspection:
-            counts.setdefault("documents", {})[name] = row
+    refused, sums = list[str](), Counter[str]()
+    work = partial(clean_file, field=field, folder=task_folder)
+    rows = mapped("cleaning", Cleaner, work, files, bytes_of(files), task_folder)
+    for file, row in zip(files, rows, strict=True):
+        if problem := row.get("problem"):
+            refused.append(f"{file.name} ({problem})")
+            continue
+        sums.update({name: row.get(name, 0) for name in SUMMED})
+        cleaned = cleaned_path(task_folder, file)
+        if file.form != "text":
+            counts.setdefault("documents", {})[file.name] = row
         elif not row["words"]:
-            counts["empty"].append(name)
+            counts["empty"].append(file.name)
         else:
             others = by_words[row["words"]]
             same = (
-                earlier.file.name
+                earlier.name
                 for earlier in others
-                if without_accents(earlier.target) == without_accents(cleaning.target)
+                if without_accents(cleaned_path(task_folder, earlier)) == without_accents(cleaned)
             )
             if first := next(same, ""):
-                counts.setdefault("equal", {})[name] = first
+                counts.setdefault("equal", {})[file.name] = first
                 continue
-            others.append(cleaning)
-            counts["books"][name] = row
+            others.append(file)
+            del row["licensed"]
+            counts["books"][file.name] = row
         if row["words"]:
-            target = folder / cleaning.target.relative_to(task_folder)
+            target = cleaned_path(folder, file)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(cleaning.target, target)
-    return counts
+            shutil.copyfile(cleaned, target)
+    refuse_binary(refused)
+    return counts | {"totals": totals(counts, sums)}
+
+
+def cleaned_path(folder: Path, file: CorpusFile) -> Path:
+    """Return where a cleaned file lies in a folder."""
+    return folder / (BOOKS if file.form == "text" else DOCUMENTS) / file.name
+
+
+def refuse_binary(refused: Sequence[str]) -> None:
+    """Raise one UserError that counts books that are not text."""
+    if refused:
+        more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
+        raise UserError(
+            "expected books as text (UTF-8, UTF-16 with a mark, or windows-1252), found"
+            f" {len(refused)} that are not: {', '.join(refused[:5])}{more}; take them out of the"
+            " corpus or save them as UTF-8"
+        )
 
 
 def without_accents(cleaned: Path) -> str:
@@ -91,31 +85,27 @@ def without_accents(cleaned: Path) -> str:
     return re.sub("[\u0300-\u036f]", "", text)
 
 
-def clean_file(cleaner: Cleaner, cleaning: Cleaning) -> dict[str, Any]:
-    """Write one file, cleaned; return its counts. Raises UserError."""
-    source, inspection = cleaning.file, cleaning.inspection
-    with writing(cleaning.target, apart=True) as file:
-        if not inspection:
-            return clean_documents(cleaner, source, cleaning.field, file)
-        words = clean_book(cleaner, source.name, read_book(source, inspection), file)
-    row = {"bytes": inspection.bytes_, "words": words, "encoding": inspection.encoding}
-    return row | ({"stripped": inspection.stripped} if inspection.stripped else {})
-
-
-def clean_book(cleaner: Cleaner, name: str, blocks: Iterator[str], file: TextIO) -> int:
-    """Write a book, cleaned; return the number of words. Raises UserError naming it."""
-    words, blank = 0, ""
-    try:
-        for text in cleaner.clean(blocks):
-            file.write(blank + text)
-            words += count_words(text)
-            blank = " "
-    except UnbrokenTextError:
-        raise UserError(
-            f"the book {name} has more than {LONGEST_CHUNK:,} characters without a blank"
-            " or line break, expected English text; take it out of the corpus or mend it"
-        ) from None
-    return words
+def clean_file(cleaner: Cleaner, file: CorpusFile, field: str, folder: Path) -> dict[str, Any]:
+    """Write one file, cleaned; return its counts, or {"problem": why it is no text}. Raises
+    UserError.
+    """
+    with writing(cleaned_path(folder, file), apart=True) as target:
+        if file.form != "text":
+            return clean_documents(cleaner, file, field, target)
+        try:
+            book = read_book(file)
+            cleaned = " ".join(cleaner.clean(book.text))
+        except NotTextError as error:
+            return {"problem": str(error)}
+        except UnbrokenTextError:
+            raise UserError(
+                f"the book {file.name} has more than {LONGEST_CHUNK:,} characters without a blank"
+                " or line break, expected English text; take it out of the corpus or mend it"
+            ) from None
+        target.write(cleaned)
+    row = {"bytes": bytes_of([file]), "words": count_words(cleaned), "encoding": book.encoding}
+    stripped = {"stripped": book.stripped} if book.stripped else {}
+    return row | stripped | {"licensed": int(book.licensed)}
 
 
 def count_words(cleaned: str) -> int:
@@ -133,7 +123,7 @@ def clean_documents(
     for row, text in enumerate(document_texts(source, field)):
         try:
             body_text, licensed = body(text or "")
-            cleaned = " ".join(cleaner.clean([body_text]))
+            cleaned = " ".join(cleaner.clean(body_text))
         except UnbrokenTextError:
             text, cleaned, body_text, licensed = None, "", "", False
         if text is None and first is None:
@@ -151,12 +141,9 @@ def clean_documents(
     return {name: counts[name] for name in (*SUMMED, "words", "empty", "bytes")}
 
 
-def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, Any]:
+def totals(counts: dict[str, Any], sums: Counter[str]) -> dict[str, Any]:
     """Return sums over all files."""
     books, files = counts["books"], counts.get("documents", {})
-    every = Counter({"equal": len(counts.get("equal", ()))})
-    for row in (*map(vars, inspections), *files.values()):
-        every.update({name: row.get(name, 0) for name in SUMMED})
     rows = [*books.values(), *files.values()]
     return {
         "books": len(books),
@@ -164,35 +151,15 @@ def totals(counts: dict[str, Any], inspections: list[Inspection]) -> dict[str, A
         "words": sum(row["words"] for row in rows),
         "empty": len(counts["empty"]) + sum(row["empty"] for row in files.values()),
         "encodings": dict(Counter(book["encoding"] for book in books.values())),
-        **+every,
+        **(sums | Counter(equal=len(counts.get("equal", ())))),
     }
 
 
 def tell_left_out(counts: dict[str, Any]) -> None:
-    """Say on stderr what was left out."""
-    sums, lines = counts["totals"], []
-    if "stripped" in sums:
-        lines.append(
-            f"Project Gutenberg's licence stripped from {sums.get('licensed', 0):,} books"
-            f" ({sums['stripped']:,} bytes)"
-        )
-    books = counts["books"].items()
-    lost = [name for name, row in books if 2 * row.get("stripped", 0) >= row["bytes"]]
-    if sums["empty"] or lost:
-        lines.append(
-            f"{sums['empty']:,} books or documents have no words, {len(lost):,} lost half or more"
-            f" with the licence: {', '.join([*counts['empty'], *lost][:5]) or 'documents alone'}"
-        )
-    if "equal" in sums:
-        name, other = next(iter(counts["equal"].items()))
-        lines.append(
-            f"{sums['equal']:,} books have the text of another and are left out, the first"
-            f" {name}, which is {other}; counts.json names all"
-        )
-    if "unreadable" in sums:
-        lines.append(
-            f"{sums['unreadable']:,} of {sums['documents']:,} documents could not be read and are"
-            " left out"
-        )
-    for line in lines:
-        print(f"clean: {line}", file=sys.stderr)
+    """Say on stderr how many were left out, or lost the licence."""
+    sums, books = counts["totals"], counts["books"].values()
+    numbers = {kind: sums.get(kind, 0) for kind in ("empty", "equal", "unreadable", "licensed")}
+    lost = sum(2 * row.get("stripped", 0) >= row["bytes"] for row in books)
+    numbers["with half or more taken for a licence"] = lost
+    if told := ", ".join(f"{number:,} {kind}" for kind, number in numbers.items() if number):
+        print(f"clean: books or documents: {told}; counts.json has more", file=sys.stderr)

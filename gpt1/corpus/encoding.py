@@ -2,7 +2,7 @@
 to one book.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,41 +68,28 @@ def encode_book(
     folder = task_folder / uuid4().hex  # a task that Ray repeats may for a while run twice
     folder.mkdir()
     writers = {split: SplitWriter(folder / f"{split}.bin") for split in SPLITS}
-    if book.documents is None:
-        writer = writers[hold_out.split_of(book.name)]
-        writer.begin(book.name)
-        for _, words, _ in book.units():
-            writer.append(encode_words(vocabulary, words), len(words) - words.count(NEWLINE))
-    else:
-        join_documents(vocabulary, book, hold_out, writers)
-    return {
-        "folder": str(folder),
-        **{split: writer.close()["books"] for split, writer in writers.items()},
-    }
-
-
-def join_documents(
-    vocabulary: Vocabulary, book: CleanedBook, hold_out: HoldOut, writers: Mapping[str, SplitWriter]
-) -> None:
-    """Append a file's documents to the token files of their splits."""
     line_end = encode_words(vocabulary, [NEWLINE])
     run: dict[str, int | None] = dict.fromkeys(writers)  # row with which the open run begins
     ids, count = [], 0
     for row, words, ended in book.units():
         ids.append(encode_words(vocabulary, words))
         count += len(words) - words.count(NEWLINE)
-        if not ended:
-            continue
-        if count:
+        if ended and count:
             split = hold_out.split_of(book.name_of(row))
             writer, first = writers[split], run[split]
             if first is None or count >= LONG_WORDS:
                 writer.begin(book.name_of(row))
-                writer.books[-1]["documents"] = 1
+                if book.documents is not None:
+                    writer.books[-1]["documents"] = 1
                 run[split] = None if count >= LONG_WORDS else row
             else:
                 writer.append(line_end, 0)
                 writer.books[-1]["name"] = f"{book.name_of(first)}-{row}"
                 writer.books[-1]["documents"] += 1
             writer.append(np.concatenate(ids), count)
-        ids, count = [], 0
+        if ended:
+            ids, count = [], 0
+    return {
+        "folder": str(folder),
+        **{split: writer.close()["books"] for split, writer in writers.items()},
+    }

@@ -22,7 +22,7 @@ BLOCK_BYTES = 250_000
 TIGHTEST = 250  # text never unpacks to so many times its size: a bomb
 UNPACKED_FREELY = 100_000_000  # bytes, before that is looked at
 TABLE_ROWS = 100  # of a Parquet file read together: a row may be a whole book
-LONGEST_DOCUMENT = 64_000_000  # bytes of a line, or of a text: bounds memory
+LONGEST_DOCUMENT = 64_000_000  # bytes of a line, text or book: bounds memory
 WORDS_PER_TOKEN = 0.75  # of English, about
 FIRST_ROWS, FIRST_CHARACTERS = 10_000, 1_000_000  # of a file: so much says how long documents are
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
@@ -38,11 +38,6 @@ class CorpusFile:
     name: str  # relative path with forward slashes, without `.gz` or `.zst`
     path: Path
     form: str  # text (one book), jsonl or parquet (a document a row)
-
-    @property
-    def packed(self) -> bool:
-        """Return whether its bytes are compressed."""
-        return self.path.suffix.lower() in PACKED
 
 
 def form_of(name: str) -> str:
@@ -88,26 +83,31 @@ def bytes_of(files: Iterable[Any]) -> int:
     return sum(file.path.stat().st_size for file in files)
 
 
-def blocks(file: CorpusFile, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-    """Yield bytes [start, stop) of a file, unpacked. Raises UserError."""
+def blocks(file: CorpusFile) -> Iterator[bytes]:
+    """Yield a file's bytes, unpacked. Raises UserError."""
+    unpacked = 0
     try:
         with file.path.open("rb") as raw:
-            stream, position = _unpacked(file, raw), 0
-            if not file.packed:
-                position = raw.seek(start)
-            while block := stream.read(
-                BLOCK_BYTES if stop is None else min(BLOCK_BYTES, stop - position)
-            ):
-                if file.packed:
-                    refuse_bomb(file, position + len(block), raw.tell())
-                if rest := block[max(0, start - position) :]:
-                    yield rest
-                position += len(block)
+            stream = _unpacked(file, raw)
+            while block := stream.read(BLOCK_BYTES):
+                unpacked += len(block)
+                refuse_bomb(file, unpacked, raw.tell())
+                yield block
     except (EOFError, zlib.error, OSError) as error:  # pyarrow's of a broken .zst is the last one
         raise UserError(
             f"{file.path} cannot be read ({error}); make it readable, get it again, or take it out"
             " of the corpus"
         ) from None
+
+
+def read_whole(file: CorpusFile) -> bytes:
+    """Return a file's bytes, unpacked. Raises UserError, also for more than LONGEST_DOCUMENT."""
+    data = bytearray()
+    for block in blocks(file):
+        data += block
+        if len(data) > LONGEST_DOCUMENT:
+            raise _too_long(f"{file.path}")
+    return bytes(data)
 
 
 def refuse_bomb(file: CorpusFile, unpacked: int, bytes_: int) -> None:
@@ -148,7 +148,7 @@ def _lines(file: CorpusFile) -> Iterator[bytes]:
         row += len(whole)
         yield from whole
         if len(rest) > LONGEST_DOCUMENT:
-            raise _too_long(file, row)
+            raise _too_long(f"{file.path}: row {row}")
     if rest:
         yield rest
 
@@ -176,7 +176,7 @@ def _rows(file: CorpusFile, field: str) -> Iterator[str | None]:
                 unpacked += len(text or "")
                 refuse_bomb(file, unpacked, size)
                 if text is not None and len(text) > LONGEST_DOCUMENT:
-                    raise _too_long(file, row)
+                    raise _too_long(f"{file.path}: row {row}")
                 yield text
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -203,10 +203,10 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
         )
 
 
-def _too_long(file: CorpusFile, row: int) -> UserError:
+def _too_long(place: str) -> UserError:
     return UserError(
-        f"{file.path}: row {row} is longer than {LONGEST_DOCUMENT:,} characters, expected a"
-        " document; cut it into several"
+        f"{place} is longer than {LONGEST_DOCUMENT:,} characters, expected a book or document; cut"
+        " it into several"
     )
 
 

@@ -9,10 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import CHECKPOINTS, fingerprint, looks
 from gpt1.base.interrupts import interrupts_held
-from gpt1.base.machine import setting
+from gpt1.base.machine import settings, whole_number
 
 PACKAGE = Path(__file__).parent.parent
 LIBRARIES = ("ftfy", "numpy", "pyarrow", "spacy", "tokenizers")  # which have a say in results
@@ -25,10 +24,8 @@ def tasks_for(bytes_: int) -> int:
     """Return how many tasks `bytes_` of text make, or GPT1_TEXT_TASKS. No result depends on it.
     Raises UserError.
     """
-    if given := setting("GPT1_TEXT_TASKS"):
-        if not given.isdecimal() or int(given) == 0:
-            raise UserError(f"GPT1_TEXT_TASKS: expected a number of tasks, found {given!r}")
-        return int(given)
+    if tasks := whole_number(settings(), "GPT1_TEXT_TASKS"):
+        return tasks
     return 1 if bytes_ < LITTLE_BYTES else min(bytes_ // TASK_BYTES, MOST_TASKS)
 
 

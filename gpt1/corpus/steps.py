@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import writing
-from gpt1.base.machine import cores, setting
+from gpt1.base.machine import choice, cores, setting, settings
 
 CONNECT_SECONDS = 5.0
 
@@ -64,12 +64,10 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
     """Run the unfinished tasks, here or on Ray (GPT1_TEXT_EXECUTOR); yield all results in order.
     Raises UserError, and what else ended a task.
     """
-    name = setting("GPT1_TEXT_EXECUTOR") or "local"
-    if name not in ("local", "ray"):
-        raise UserError(f"GPT1_TEXT_EXECUTOR: expected local or ray, found {name!r}")
+    on_ray = choice(settings(), "GPT1_TEXT_EXECUTOR", "local", "ray") == "ray"
     step.folder.mkdir(parents=True, exist_ok=True)
     (wrong := step.folder / "error").unlink(missing_ok=True)
-    executor = _ray(step, tasks) if name == "ray" else _local(step, tasks)
+    executor = _ray(step, tasks) if on_ray else _local(step, tasks)
     executor.run()
     if incomplete := executor.get_incomplete_ranks():  # of which datatrove's for Ray only logs
         raise UserError(

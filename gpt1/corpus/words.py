@@ -4,8 +4,7 @@ lower case (their code; paper, section 4.1).
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 from typing import Any
 
 NEWLINE = "\n"
@@ -37,48 +36,13 @@ def standardise(text: str) -> str:
     return " \n ".join(line for line in lines if line)
 
 
-def lines_and_parts(blocks: Iterable[str], longest: int) -> Iterator[str]:
-    """Cut a text where ftfy does: after line breaks, and every `longest` characters."""
-    rest = ""
-    for block in blocks:
-        rest += block
-        if end := rest.rfind("\n") + 1:
-            yield rest[:end]
-            rest = rest[end:]
-        while len(rest) > longest:
-            yield rest[:longest]
-            rest = rest[longest:]
-    if rest:
-        yield rest
-
-
-def fixed(blocks: Iterable[str]) -> Iterator[str]:
-    """Apply ftfy.fix_text to blocks; after the first `<` ftfy leaves HTML entities unchanged."""
+def fixed(text: str) -> str:
+    """Apply ftfy.fix_text, only to lines that it could change."""
     import ftfy
 
-    config = ftfy.TextFixerConfig(explain=False)
-
-    def fix(line: re.Match[str]) -> str:
-        return str(ftfy.fix_text(line[0], config))
-
-    for text in lines_and_parts(blocks, config.max_decode_length):
-        if "<" in text and config.unescape_html:
-            yield ftfy.fix_text(text, config)
-            config = config._replace(unescape_html=False)
-        else:
-            yield LINE_FOR_FTFY.sub(fix, text)
-
-
-def _lines(texts: Iterable[str]) -> Iterator[str]:
-    """Yield lines, NEWLINE after each, long ones in parts. Raises UnbrokenTextError."""
-    rest = ""
-    for text in chain(texts, (NEWLINE,)):
-        *whole, rest = (rest + text).split(NEWLINE)
-        for line in whole:
-            yield from _parts(line)
-            yield NEWLINE
-        *parts, rest = _parts(rest)
-        yield from parts
+    if "<" in text:  # after the first one ftfy leaves HTML entities unchanged
+        return str(ftfy.fix_text(text))
+    return LINE_FOR_FTFY.sub(lambda line: str(ftfy.fix_text(line[0])), text)
 
 
 def _parts(line: str) -> list[str]:
@@ -105,31 +69,32 @@ def _english() -> Any:
 
 
 class Cleaner:
-    """Splits raw text into words, in bounded memory."""
+    """Splits raw text into words."""
 
     def __init__(self) -> None:
         self._tokenizer = _english()
 
-    def clean(self, blocks: Iterable[str]) -> Iterator[str]:
+    def clean(self, text: str) -> Iterator[str]:
         """Yield a text's words: a line's joined by blanks, NEWLINE alone between lines. Raises
         UnbrokenTextError.
         """
         started = broken = False
-        for line in _lines(fixed(blocks)):
-            if line == NEWLINE:
-                broken = started
-            elif text := standardise(line):
-                if len(max(text.split(" "), key=len)) > LONGEST_CHUNK:
+        for line in fixed(text).split(NEWLINE):
+            for part in map(standardise, _parts(line)):
+                if not part:
+                    continue
+                if len(max(part.split(" "), key=len)) > LONGEST_CHUNK:
                     raise UnbrokenTextError
                 if len(self._tokenizer.vocab.strings) > MOST_STRINGS:
                     self._tokenizer = _english()
                 if broken:
                     yield NEWLINE
                 # blanks keep a capital sigma at a word's end from its neighbours, as tokens do
-                yield " ".join([token.text for token in self._tokenizer(text)]).lower()
+                yield " ".join([token.text for token in self._tokenizer(part)]).lower()
                 started, broken = True, False
+            broken = started
 
     def words(self, text: str) -> list[str]:
         """Return a text's words, NEWLINE for a line break. Raises UnbrokenTextError."""
-        words = " ".join(self.clean([text]))
+        words = " ".join(self.clean(text))
         return words.split(" ") if words else []

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays, read_json_file
 from gpt1.model.lstm import Network
-from gpt1.model.weights import Description, load_weights
+from gpt1.model.weights import Description, transfer_weights
 from gpt1.tasks.metrics import score
 from gpt1.tasks.zero_shot import (
     SETS,
@@ -168,7 +168,7 @@ def answer_sets(
     network.eval()
     bar = tqdm(files.items(), desc=f"zero-shot {description.kind}", unit="snapshot", disable=None)
     for update, path in bar:
-        load_weights(path, description, network)
+        transfer_weights(path, description, network, "all")
         scores = {}
         for set_ in sets:
             arrays[f"{set_.name}/{update}"] = answers = set_.answers(network, batch_tokens)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -75,16 +76,9 @@ def read_weights(path: Path) -> tuple[Description, dict[str, Tensor]]:
     # Metadata is text from a file: nothing in it is trusted until its types are seen.
     metadata, tensors = read_tensors(path)
     try:
-        description = Description(**json.loads(metadata["description"]))
-        if not (
-            isinstance(description.kind, str)
-            and isinstance(description.config, dict)
-            and type(description.vocabulary_size) is int
-            and isinstance(description.vocabulary_fingerprint, str)
-        ):
-            raise ValueError
-        return description, tensors
-    except (KeyError, ValueError, TypeError, RecursionError):
+        reader = TypeAdapter(Description)
+        return reader.validate_json(metadata["description"], strict=True), tensors
+    except (KeyError, ValueError):
         raise UserError(
             f"{path}: expected weights that name their kind, config and vocabulary, found metadata"
             f" {sorted(metadata)}; write the file with dvc repro"
@@ -125,13 +119,6 @@ def check_description(found: Description, expected: Description, path: Path) -> 
         )
 
 
-def load_weights(path: Path, expected: Description, model: nn.Module) -> None:
-    """Fill a model with weights. Raises UserError where they do not fit."""
-    found, tensors = read_weights(path)
-    check_description(found, expected, path)
-    _copy(tensors, dict(model.state_dict()), sorted(model.state_dict()), path)
-
-
 def transfer_weights(path: Path, expected: Description, network: Network, layers: Transfer) -> None:
     """Copy pre-trained weights into a network: all, none, or embeddings and the first blocks.
     Special symbols keep their random rows. Raises UserError where the weights do not fit.
@@ -150,18 +137,12 @@ def transfer_weights(path: Path, expected: Description, network: Network, layers
         for name in targets
         if layers == "all" or not name.startswith("blocks.") or int(name.split(".")[1]) < layers
     ]
-    _copy(tensors, targets, names, path)
-
-
-@torch.no_grad()
-def _copy(
-    tensors: Mapping[str, Tensor], targets: Mapping[str, Tensor], names: list[str], path: Path
-) -> None:
-    for name in names:
-        if name not in tensors or tensors[name].shape != targets[name].shape:
-            found = f"shape {list(tensors[name].shape)}" if name in tensors else "none"
-            raise UserError(
-                f"{path}: expected tensor {name} of shape {list(targets[name].shape)}, found"
-                f" {found}; delete the file and run dvc repro"
-            )
-        targets[name].copy_(tensors[name])
+    with torch.no_grad():
+        for name in names:
+            if name not in tensors or tensors[name].shape != targets[name].shape:
+                found_shape = f"shape {list(tensors[name].shape)}" if name in tensors else "none"
+                raise UserError(
+                    f"{path}: expected tensor {name} of shape {list(targets[name].shape)}, found"
+                    f" {found_shape}; delete the file and run dvc repro"
+                )
+            targets[name].copy_(tensors[name])

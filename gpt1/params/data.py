@@ -3,7 +3,6 @@
 import json
 import math
 import shlex
-import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from gpt1.params.profile import compose, needed_by, requested, with_sources
 from gpt1.params.schema import PARAMS, ablations_with_stage, refuse_without_stage, validate
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, TERMS, book_files
-from gpt1.sources.definitions import folder_of_books, refuse_wrong_name
 from gpt1.sources.download import ABOUT, ask_all, attempt, bring
 from gpt1.sources.find import find_sources
 from gpt1.tasks.definitions import all_sources
@@ -52,9 +50,8 @@ def download_sources(
             del origins[source]
         elif source in TERMS and source not in accepted:
             print(f"{source}: {TERMS[source]}")
-            if not sys.stdin.isatty() or input("Do you accept this? [yes/no] ") != "yes":
-                print(f"left out: {source}; to accept its terms: --accept {source}")
-                del origins[source]
+            print(f"left out: {source}; to accept its terms: --accept {source}")
+            del origins[source]
     there = ask_all(origins, [known[source].licence for source in origins])
     came = [
         source
@@ -79,12 +76,12 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
     present = {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
     values = on_data(whole, present, tasks or ())
     if values["sources"]["books"]["folder"] == "raw" and "corpus_name=" not in " ".join(overrides):
-        about, folder = RAW / "books" / ABOUT, folder_of_books().lower().replace("-", "")
+        about, own = RAW / "books" / ABOUT, values["clean"]["corpus_name"]
         brought = read_json(about)["title"] if about.is_file() else None
-        title = brought or BOOK_SETS.get(folder, (None, values["clean"]["corpus_name"]))[1]
+        folder = (RAW / "books").resolve().name.lower().replace("-", "")
+        title = brought or BOOK_SETS.get(folder, (None, own))[1]
         values["clean"] = values["clean"] | {"corpus_name": title}
     params = validate(values)
-    refuse_wrong_name(params.clean.corpus_name)
     refuse_without_stage(params)
     words = shlex.join([name, *overrides]) + (f" --tasks {','.join(tasks)}" if tasks else "")
     write_yaml(PARAMS, values, f"gpt1 profile {words}")

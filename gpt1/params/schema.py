@@ -21,7 +21,7 @@ from gpt1.params.strict import validated
 from gpt1.params.yaml import read_yaml
 
 PARAMS = Path("params.yaml")
-Schedule = Literal["warmup_linear", "warmup_cosine", "warmup_constant"]
+Schedule = Literal["warmup_linear", "warmup_cosine"]
 NetworkName = Literal["transformer", "lstm", "lstm_equal"]
 Group = Literal["nli", "glue_nli", "qa", "glue"]
 Fraction = Annotated[float, Field(ge=0, lt=1)]

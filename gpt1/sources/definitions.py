@@ -1,12 +1,8 @@
 """What can be brought: each source's folder names, files, origin and licence."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-
-from gpt1.base.errors import UserError
-from gpt1.base.files import RAW
 
 
 @dataclass(frozen=True)
@@ -122,19 +118,3 @@ OFFICIAL = Source(
 )
 
 SOURCES: dict[str, Source] = {source.name: source for source in (BOOKS, OPENAI_BPE, OFFICIAL)}
-
-
-def folder_of_books() -> str:
-    """Return the name of the folder of data/raw/books, or of what it links to."""
-    return (RAW / "books").resolve().name
-
-
-def refuse_wrong_name(corpus: str) -> None:
-    """Raise UserError where other books are called BooksCorpus."""
-    folder = folder_of_books()
-    said = re.search(r"books?[\s_-]*corpus(?!open)", corpus, re.IGNORECASE)
-    if said and folder not in BOOKS.folders[1:3]:
-        raise UserError(
-            f"clean.corpus_name={corpus}: expected {RAW / 'books'} to be a link to a folder"
-            f" {BOOKS.folders[1]}, found {folder}; name the corpus that it is"
-        )

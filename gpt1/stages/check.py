@@ -4,7 +4,6 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import RAW, stage_folder, writing
 from gpt1.corpus.files import refuse_short
 from gpt1.params.schema import read_params, refuse_without_stage
-from gpt1.sources.definitions import refuse_wrong_name
 
 WORDS = "params.yaml is complete and well typed\n"
 
@@ -15,7 +14,6 @@ def main() -> None:
     """
     params = read_params()
     refuse_without_stage(params)
-    refuse_wrong_name(params.clean.corpus_name)
     brought = [RAW / name for name, row in params.sources.items() if row.folder == "raw"]
     if missing := [str(folder) for folder in brought if not any(folder.glob("*"))]:
         raise UserError(

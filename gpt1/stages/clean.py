@@ -2,9 +2,8 @@
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import stage_folder, write_json, writing_folder
-from gpt1.corpus.cleaning import clean_files, inspect_files, tell_left_out, totals
+from gpt1.corpus.cleaning import clean_files, tell_left_out
 from gpt1.corpus.files import list_corpus
-from gpt1.corpus.inspection import Inspection
 from gpt1.corpus.parallel import kept_tasks
 from gpt1.params.schema import read_params
 
@@ -14,16 +13,15 @@ def main() -> None:
     params, source = read_params(), stage_folder("acquire", "corpus", "books")
     clean = params.clean
     files = [] if params.sources["books"].folder == "none" else list_corpus(source)
-    with kept_tasks("clean", [source]) as task_folder:
-        inspected = inspect_files(files, task_folder)
-        books = [inspection for inspection in inspected if isinstance(inspection, Inspection)]
-        with writing_folder(stage_folder("clean")) as folder:
-            counts = clean_files(files, inspected, clean.text_field, task_folder, folder)
-            counts["totals"] = totals(counts, books)
-            if files and not counts["totals"]["words"]:
-                raise UserError(
-                    f"expected words in the books of {source}, found none in any of {len(files)};"
-                    " bring books with text in them"
-                )
-            write_json(folder / "counts.json", counts | {"corpus_name": clean.corpus_name})
+    with (
+        kept_tasks("clean", [source]) as task_folder,
+        writing_folder(stage_folder("clean")) as folder,
+    ):
+        counts = clean_files(files, clean.text_field, task_folder, folder)
+        if files and not counts["totals"]["words"]:
+            raise UserError(
+                f"expected words in the books of {source}, found none in any of {len(files)};"
+                " bring books with text in them"
+            )
+        write_json(folder / "counts.json", counts | {"corpus_name": clean.corpus_name})
     tell_left_out(counts)

@@ -39,7 +39,7 @@ def main(name: str, number: str) -> None:
     finished = folder / out.name
 
     # train, if it is not finished
-    if not is_finished(finished, code, machine.accept_checkpoint):
+    if not is_finished(finished, code):
         if launch.spread(machine, "pretrain", network, number):
             return
         launch.prepare(machine)

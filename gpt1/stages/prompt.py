@@ -2,18 +2,13 @@
 which examples belong together.
 """
 
-import sys
-from typing import Any
-
-import numpy as np
-
-from gpt1.base.files import stage_folder, write_json, writing_folder
+from gpt1.base.files import stage_folder
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_texts
 from gpt1.params.schema import read_params, refuse_unknown
+from gpt1.tasks.arrays import write_splits
 from gpt1.tasks.prompts import described, prompt_split, read_splits, set_texts
-from gpt1.tasks.rows import CLUSTERS
-from gpt1.tasks.zero_shot import SETS, Integers
+from gpt1.tasks.zero_shot import SETS
 
 
 def main(name: str) -> None:
@@ -25,15 +20,9 @@ def main(name: str) -> None:
     vocabulary = Vocabulary.load(stage_folder("bpe"))
     texts = set_texts(set_.rule, splits.values())
     ids = encode_texts(f"prompt-{name}", texts, stage_folder("bpe"))
-    about: dict[str, dict[str, Any]] = {}
-    clusters: dict[str, Integers] = {}
-    with writing_folder(stage_folder("prompt", name)) as folder:
-        for split, rows in splits.items():
-            arrays, clusters[split], about[split] = prompt_split(
-                set_, split, rows, ids, context, vocabulary.size
-            )
-            np.savez(folder / f"{split}.npz", **arrays)
-        np.savez(folder / CLUSTERS, allow_pickle=False, **clusters)
-        write_json(folder / "set.json", described(set_, scored, about, vocabulary, ids, context))
-    counts = ", ".join(f"{split} {counts['examples']}" for split, counts in about.items())
-    print(f"{name}: {counts}", file=sys.stderr)
+    prompts = {
+        split: prompt_split(set_, split, rows, ids, context, vocabulary.size)
+        for split, rows in splits.items()
+    }
+    about = described(set_, scored, prompts[scored].about, vocabulary, ids, context)
+    write_splits(stage_folder("prompt", name), "set.json", about, prompts, vocabulary)

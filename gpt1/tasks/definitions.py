@@ -51,8 +51,7 @@ class Task:
     values: tuple[str, ...] = ()  # labels as the files write them
     subsets: tuple[str, ...] = ()
     combined: Mapping[str, str] = field(default_factory=dict)
-    integers: tuple[str, ...] = ()  # what an export's mean, from first_integer
-    first_integer: int = 0
+    integers: tuple[str, ...] = ()  # what an export's mean, in their order
     cluster: Cluster = "row"
     synonyms: Mapping[str, str] = field(default_factory=dict)  # {word in some files: label}
     also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {file: its other names}
@@ -214,7 +213,7 @@ ROWS = (
             TableColumn("RACE", "table3"),
         ),
         layouts=layouts.RACE,
-        folders=("RACE", "race", "RACE-H", "RACE-M"),
+        folders=("RACE", "race"),
         origin="https://www.cs.cmu.edu/~glai1/data/race",
         licence="non-commercial research",
         how_to_get="gpt1 profile PROFILE --download race --accept race brings it to data/raw/race",
@@ -238,8 +237,6 @@ ROWS = (
             "'{}' and '{}' into data/raw/story_cloze".format(*layouts.STORIES)
         ),
         cluster="first text",  # stories
-        integers=("1", "2"),
-        first_integer=1,
         releases=(
             Release(
                 "2016",

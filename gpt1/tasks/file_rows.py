@@ -1,7 +1,6 @@
 """Readers of the tasks' files: tables, RACE's passages, DPRD's blocks."""
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -13,7 +12,6 @@ from gpt1.tasks.definitions import Task
 from gpt1.tasks.layouts import BlockFormat, Format, Names, TableFormat
 from gpt1.tasks.rows import (
     BLANK_LABELS,
-    UNKNOWN_LABEL,
     UNLABELLED,
     BadRowError,
     Example,
@@ -43,18 +41,23 @@ def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
     table = open_table(path, format_)
     columns = _Places(path, format_, table.names)
     label_of = _label_reader(path, task, table.features.get(columns.label))
-    quoting = Counter[str]()
+    quoted_wholly = Counter[bool]()
 
     def example(row: Any) -> Example:
         record = table.parse(row)
         label = label_of(record.get(columns.label)) if columns.label else UNLABELLED
         read = columns.example(record, task, label)
         if format_.form == "tsv":
-            quoting.update(map(_quoting, read.context))
+            quoted_wholly.update(bool(QUOTED.fullmatch(text)) for text in read.context)
         return read
 
     yield from examples(table.rows(columns.needed), example)
-    _check_quotes(path, quoting)
+    if quoted_wholly[True] == quoted_wholly.total() > 9:
+        raise UserError(
+            f"{path}: all {quoted_wholly.total()} texts are quoted by the rule of CSV writers"
+            ' ("What is ""it""?"); expected the official file, or one in which quotes are text'
+            " (Python's csv.QUOTE_NONE)"
+        )
 
 
 class _Places:
@@ -72,9 +75,8 @@ class _Places:
 
         self.texts = [column(named) for named in format_.texts]
         self.choices = [column(named) for named in format_.choices]
-        self.subset = column(format_.subset)
         self.label = column(format_.label, not format_.hidden)
-        self.needed = [*filter(None, (*self.texts, *self.choices, self.subset, self.label))]
+        self.needed = [*filter(None, (*self.texts, *self.choices, self.label))]
         if missing:
             raise UserError(
                 f"{path}: expected the columns {', '.join(missing)}; found"
@@ -97,24 +99,14 @@ class _Places:
             (" ".join(texts),) if self.joined else tuple(texts),
             tuple(choices),
             label,
-            _subset(task, field(record, self.subset)) if self.subset else 0,
         )
-
-
-def _subset(task: Task, value: object) -> int:
-    for number, name in enumerate(task.subsets):
-        if str(value).startswith(name):
-            return number
-    raise BadRowError(
-        "unknown subset", f"{quoted(str(value))} begins with none of {', '.join(task.subsets)}"
-    )
 
 
 def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """Return the function from a row's label to the class's number, the score, or UNLABELLED.
     Raises UserError where the file numbers labels otherwise.
     """
-    numbering = dict(enumerate(task.integers, start=task.first_integer))
+    numbering = dict(enumerate(task.integers))
     names = feature.get("names") if isinstance(feature, dict) else None
     if isinstance(names, list) and numbering != dict(enumerate(map(str, names))):
         raise UserError(
@@ -132,13 +124,7 @@ def _label_reader(path: Path, task: Task, feature: Any) -> Any:
         if isinstance(value, float) and value.is_integer():  # pandas' integers with gaps
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
-            if value not in numbering:
-                raise BadRowError(
-                    UNKNOWN_LABEL,
-                    f"{quoted(str(value))} instead of"
-                    f" {_numbering(numbering) or ', '.join(task.labels)}",
-                )
-            return value - task.first_integer
+            return value if value in numbering else classes(str(value))
         if isinstance(value, str) and value in task.integers:
             return task.integers.index(value)
         return classes(value)
@@ -148,31 +134,6 @@ def _label_reader(path: Path, task: Task, feature: Any) -> Any:
 
 def _numbering(names: Mapping[int, str]) -> str:
     return ", ".join(f"{number} {name}" for number, name in names.items())
-
-
-def _quoting(text: str) -> str:
-    """Say how a cell is quoted: as a CSV writer must (doubled), may (whole) or cannot (bare)."""
-    if '"' not in text:
-        return ""
-    if not QUOTED.fullmatch(text):
-        return "bare"
-    return "doubled" if '""' in text[1:-1] else "whole"
-
-
-def _check_quotes(path: Path, quoting: Counter[str]) -> None:
-    count = quoting["doubled"] + quoting["whole"]
-    if count == quoting.total() > 9:
-        raise UserError(
-            f"{path}: all {count} texts are quoted by the rule of CSV writers"
-            ' ("What is ""it""?"); expected the official file, or one in which quotes are text'
-            " (Python's csv.QUOTE_NONE)"
-        )
-    if quoting["doubled"] and not quoting["bare"]:
-        print(
-            f"note: {path.name}: {count:,} texts are quoted by the rule of CSV writers, as in the"
-            " official QQP; quotes are taken as text, as GLUE's readers do",
-            file=sys.stderr,
-        )
 
 
 def read_rows(path: Path, format_: Format, task: Task) -> Rows:

@@ -18,7 +18,6 @@ class TableFormat:
     label: Names = ()
     choices: tuple[Names, ...] = ()  # a column each, or one that lists them
     joined: bool = False  # the texts are sentences of one
-    subset: Names = ()  # a column that begins with its name
     hidden: bool = False  # no row has a label
     header: tuple[str, ...] = ()  # of a tsv without one
     surplus: int = 0  # how many more columns may follow
@@ -50,16 +49,13 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Where a split's rows lie. File i is subset first_subset + i. In an export a file is a split's
-    name.
-    """
+    """Where a split's rows lie. File i is subset i. In an export a file is a split's name."""
 
     name: str
     files: tuple[str, ...]
     format: Format
     required: bool = True
     share: Share | None = None
-    first_subset: int = 0
 
     @property
     def exported(self) -> bool:
@@ -208,7 +204,6 @@ RACE_EXPORT = TableFormat(
     (("article",), ("question",)),
     ("answer",),
     choices=(("options",),),
-    subset=("example_id",),
 )
 RACE_COMBINED = {
     f"{split}_{level}.jsonl": f"{split}/{level}" for split in SPLITS for level in LEVELS
@@ -221,14 +216,6 @@ RACE = (
     tuple(
         Split(name, tuple(f"{level}/{there}" for level in LEVELS), RACE_EXPORT)
         for name, there in zip(SPLITS, ("train", "validation", "test"), strict=True)
-    ),
-    _exported(RACE_EXPORT, test=True),
-    *(
-        tuple(
-            Split(name, (f"{name}_{level}.jsonl",), PassageFormat(), first_subset=number)
-            for name in SPLITS
-        )
-        for number, level in enumerate(LEVELS)
     ),
 )
 

@@ -38,23 +38,13 @@ def score(metric: str, labels: Array, predictions: Array) -> float:
     if is_one_class(predictions) or is_one_class(labels):
         return 0.0
     if metric == "matthews":
-        return _matthews(labels.astype(np.int64), predictions.astype(np.int64))
+        from sklearn.metrics import matthews_corrcoef
+
+        return float(matthews_corrcoef(labels, predictions))
     from scipy import stats
 
     correlation = stats.pearsonr if metric == "pearson" else stats.spearmanr
     return float(correlation(labels.astype(np.float64), predictions.astype(np.float64)).statistic)
-
-
-def _matthews(labels: Array, predictions: Array) -> float:
-    """Return Matthews correlation of any number of classes (Gorodkin 2004)."""
-    rows, classes = len(labels), max(labels.max(), predictions.max()) + 1
-    labelled, predicted = (
-        np.bincount(classes_n, minlength=classes) * 1.0 for classes_n in (labels, predictions)
-    )
-    above = np.count_nonzero(labels == predictions) * rows - labelled @ predicted
-    return float(
-        above / np.sqrt((rows**2 - labelled @ labelled) * (rows**2 - predicted @ predicted))
-    )
 
 
 def answers_of(logits: npt.NDArray[np.floating], target: str) -> Array:

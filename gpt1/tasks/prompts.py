@@ -12,7 +12,7 @@ import numpy as np
 from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.params.schema import Params, TaskParams
-from gpt1.tasks.arrays import packed, texts_of
+from gpt1.tasks.arrays import EncodedSplit, packed, texts_of
 from gpt1.tasks.definitions import Task
 from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.rows import Example, cluster_ids
@@ -150,8 +150,8 @@ def prompt_split(
     ids: Mapping[str, Ids],
     context: int,
     vocabulary_size: int,
-) -> tuple[dict[str, Any], Integers, dict[str, Any]]:
-    """Return a split's arrays, clusters [n], and counts. Raises UserError where no example can be
+) -> EncodedSplit:
+    """Make a split's prompts. Raises UserError where no example can be
     scored.
 
     Arrays: tokens and offsets of prefixes and continuations in turn; uncounted [n, k]; labels [n].
@@ -170,28 +170,24 @@ def prompt_split(
     }
     if set_.rule in ("threshold", "next_word"):  # labels are classes, not places of continuations
         check_classes(set_.task, split, arrays["labels"])
+    about = rows.counts() | {
+        "examples": len(scorable),
+        "nothing_to_score": len(made) - len(scorable),
+        "truncated": sum(prompt.truncated for prompt, _ in scorable),
+    }
     clusters = cluster_ids(set_.task, [example for _, example in scorable])
-    return (
-        arrays,
-        clusters,
-        rows.counts()
-        | {
-            "examples": len(scorable),
-            "nothing_to_score": len(made) - len(scorable),
-            "truncated": sum(prompt.truncated for prompt, _ in scorable),
-        },
-    )
+    return EncodedSplit(arrays, clusters, about)
 
 
 def described(
     set_: ZeroShotSet,
     scored: str,
-    splits: dict[str, dict[str, Any]],
+    counts: dict[str, Any],
     vocabulary: Vocabulary,
     ids: Mapping[str, Ids],
     context: int,
 ) -> dict[str, Any]:
-    """Return the contents of set.json."""
+    """Return what set.json says of a set; counts: of the `scored` split."""
     words = word_notes(vocabulary, ids) if set_.rule == "next_word" else []
     return {
         "set": set_.task.name,
@@ -199,18 +195,14 @@ def described(
         "rule": set_.rule,
         "metric": set_.task.metric,
         "random": set_.random,
-        "notes": [*words, *notes_of(splits, scored, context)],
+        "notes": [*words, *notes_of(counts, scored, context)],
         "continuations": set_.continuations,
         "scored_split": scored,
-        "splits": splits,
-        "vocabulary_size": vocabulary.size,
-        "vocabulary_fingerprint": vocabulary.fingerprint,
     }
 
 
-def notes_of(splits: dict[str, dict[str, Any]], scored: str, context: int) -> list[str]:
+def notes_of(counts: dict[str, Any], scored: str, context: int) -> list[str]:
     """Say which rows were chosen and how many texts cut."""
-    counts = splits[scored]
     notes = []
     if counts["examples"] < counts["available"]:
         notes.append(f"{counts['examples']:,} of {counts['available']:,} {scored} rows")

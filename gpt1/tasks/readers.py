@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from gpt1.base.errors import UserError
 from gpt1.params.schema import TaskParams
-from gpt1.sources.exports import kept_files
+from gpt1.sources.exports import split_files
 from gpt1.tasks.definitions import SCORE_CLASSES, Task
 from gpt1.tasks.file_rows import read_rows
 from gpt1.tasks.layouts import Share, Split, release_of
@@ -72,13 +72,13 @@ def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
     ]
 
 
-def files_of(split: Split, folder: Path) -> list[list[str]]:
-    """Return, of each of a split's files, the names that are there: itself, an export's parts, or
+def files_of(split: Split, folder: Path) -> list[list[Path]]:
+    """Return, of each of a split's files, those that are there: itself, an export's parts, or
     none.
     """
     if split.exported:
-        return [kept_files(folder, name) for name in split.files]
-    return [[name] if (folder / name).is_file() else [] for name in split.files]
+        return [split_files(folder, name) for name in split.files]
+    return [[path] if (path := folder / name).is_file() else [] for name in split.files]
 
 
 def read_task(
@@ -136,9 +136,8 @@ def examples_of(
     bad ones, or wrong labels.
     """
     present = files_of(split, folder)
-    for subset, names in enumerate(present, split.first_subset):
-        numbered = subset and task.subsets and not split.exported
-        for path in (folder / name for name in names):
+    for subset, paths in enumerate(present):
+        for path in paths:
             readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
             for row in read_rows(path, split.format, task):
                 if isinstance(row, Example):
@@ -146,14 +145,14 @@ def examples_of(
                     tally.examples += 1
                     tally.labelled += row.label != UNLABELLED
                     tally.highest = max(tally.highest, row.label)
-                    yield replace(row, subset=subset) if numbered else row
+                    yield replace(row, subset=subset) if task.subsets else row
                 else:
                     first = first if unreadable else row
                     unreadable[row.reason] += 1
             if readable or unreadable or not split.exported:  # a part of an export may have no rows
                 _check_rows(path, readable, unreadable, first, max_unreadable_fraction)
             tally.unreadable.update(unreadable)
-    _check_split(task, split, folder / present[0][0], tally)
+    _check_split(task, split, present[0][0], tally)
 
 
 def _check_rows(

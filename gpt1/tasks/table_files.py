@@ -28,7 +28,7 @@ def open_table(path: Path, format_: TableFormat) -> Table:
     """Open a table. Raises UserError where it cannot be read or two columns have one name."""
     if format_.form == "tsv":
         table = _tsv(path, format_)
-    elif format_.form == "csv" or path.suffix == ".csv":
+    elif format_.form == "csv":
         table = _csv(path)
     elif format_.form == "jsonl" or path.suffix in (".jsonl", ".json"):
         table = _lines(path)

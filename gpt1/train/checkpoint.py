@@ -34,6 +34,7 @@ from gpt1.base.files import (
     write_json,
     writing_folder,
 )
+from gpt1.base.machine import setting
 from gpt1.model.weights import read_tensors
 from gpt1.params.yaml import read_yaml
 from gpt1.train.engine import Engine
@@ -81,9 +82,9 @@ def code_digest(stage: str) -> str:
     return digest.hexdigest()
 
 
-def check_code(then: str, now: str, folder: Path, accept: bool) -> None:
-    """Raise UserError where other code made the state, unless `accept`."""
-    if then != now and not accept:
+def check_code(then: str, now: str, folder: Path) -> None:
+    """Raise UserError where other code made the state, unless GPT1_ACCEPT_CHECKPOINT is 1."""
+    if then != now and setting("GPT1_ACCEPT_CHECKPOINT") != "1":
         raise UserError(
             f"{folder} was made by other code (digest {then[:8]}, now {now[:8]}): restore that to"
             " go on from it, or delete the folder to start again (or set GPT1_ACCEPT_CHECKPOINT=1"
@@ -121,9 +122,9 @@ def write_checkpoint(
             shutil.rmtree(path)
 
 
-def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | None:
+def newest_checkpoint(folder: Path, code: str) -> Checkpoint | None:
     """Return a run's last whole checkpoint, or None; name damaged ones on stderr. Raises UserError
-    where other code made it, unless `accept`.
+    where other code made it.
     """
     for path in sorted(folder.glob("update-*"), reverse=True):
         try:
@@ -141,14 +142,8 @@ def newest_checkpoint(folder: Path, code: str, accept: bool) -> Checkpoint | Non
                 file=sys.stderr,
             )
             continue
-        check_code(code_then, code, folder, accept)
+        check_code(code_then, code, folder)
         return Checkpoint(path, position, micro_batch)
-    name = folder.name.rpartition("-")[0]
-    if others := sorted(folder.parent.glob(f"{name}-????????????????/update-*")):
-        print(
-            f"{name}: starts at update 0; {others[-1]} is of another recipe or other data",
-            file=sys.stderr,
-        )
     return None
 
 
@@ -197,7 +192,7 @@ def note_finished(folder: Path, code: str) -> None:
     write_json(folder / STATE, {"code": code})
 
 
-def is_finished(folder: Path, code: str, accept: bool) -> bool:
+def is_finished(folder: Path, code: str) -> bool:
     """Return whether this seed is trained. Raises UserError where other code made it and its stage
     has not ended.
     """
@@ -209,7 +204,7 @@ def is_finished(folder: Path, code: str, accept: bool) -> bool:
     # Its outputs stand already; other code means that DVC wants it trained again.
     if ended and code_then != code:
         return False
-    check_code(code_then, code, folder.parent, accept)
+    check_code(code_then, code, folder.parent)
     if ended:
         print(
             f"{folder} is trained: its files are the outputs (delete it to train)", file=sys.stderr

@@ -18,6 +18,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import (
     LOGS,
     read_json,
+    read_json_file,
     sha256_file,
     stage_folder,
     write_json,
@@ -49,12 +50,8 @@ Tracked = Callable[[str, str, Params, str], AbstractContextManager[Report]]
 
 def read_task(folder: Path, params: Params) -> tuple[dict[str, Any], EncodedTask]:
     """Read an encoded task and its task.json. Raises UserError where they do not fit the model."""
-    if not (folder / "task.json").is_file():
-        raise UserError(
-            f"{folder}/task.json is not there; run dvc repro, or python -m gpt1.stages encode"
-            f" {folder.name}"
-        )
-    about, splits = read_json(folder / "task.json"), dict[str, Examples]()
+    what_to_do = f"run dvc repro, or python -m gpt1.stages encode {folder.name}"
+    about, splits = read_json_file(folder / "task.json", what_to_do), dict[str, Examples]()
     rows = about["vocabulary_size"] + SPECIAL_SYMBOLS
     for name in about["splits"]:
         path = folder / f"{name}.npz"
@@ -180,8 +177,7 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
     seeds = seeds_of(job, encoded, task, description)
 
     # train the seeds that are not finished
-    accept = machine.accept_checkpoint
-    todo = [seed_run for seed_run in seeds if not is_finished(seed_run.finished, code, accept)]
+    todo = [seed_run for seed_run in seeds if not is_finished(seed_run.finished, code)]
     # Several processes: this one starts them and is done; each of them comes here by itself.
     if todo and launch.spread(machine, *job.command):
         return

@@ -4,15 +4,20 @@ import logging
 import os
 import platform
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dotenv import dotenv_values
-
 from gpt1.base.errors import UserError
 from gpt1.base.interrupts import LIBC, end_with_parent
-from gpt1.base.machine import cores, cpu_name, usable_gpus
+from gpt1.base.machine import (
+    Settings,
+    choice,
+    cores,
+    cpu_name,
+    settings,
+    usable_gpus,
+    whole_number,
+)
 
 # tokens that go through the network at once where GPT1_MICRO_BATCH is not set; on a GPU those of
 # an evaluation, which keeps nothing (of a training: gpt1.train.speed.rows_that_fit)
@@ -30,7 +35,6 @@ class Machine:
     local_rank: int = 0  # among those of this host
     launched: bool = False  # by a launcher
     micro_batch: int | None = None
-    accept_checkpoint: bool = False
     compiled: bool | None = None  # None: the amount of work decides
     deterministic: bool = False
 
@@ -41,30 +45,28 @@ class Machine:
 
 def read_machine() -> Machine:
     """Read the machine from the environment, else from `.env`."""
-    settings = {**dotenv_values(".env"), **os.environ}
-    gpus = 0 if settings.get("GPT1_DEVICE") == "cpu" else usable_gpus()
-    return decide(settings, gpus, cores())
+    given = settings()
+    gpus = 0 if given.get("GPT1_DEVICE") == "cpu" else usable_gpus()
+    return decide(given, gpus, cores())
 
 
-def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machine:
+def decide(given: Settings, gpus: int, cores_: int) -> Machine:
     """Return the machine that these settings choose (docs/parameters.md); a launcher's come first.
     Raises UserError.
     """
-    device = _choice(settings, "GPT1_DEVICE", "cpu", "cuda") or ("cuda" if gpus else "cpu")
+    device = choice(given, "GPT1_DEVICE", "cpu", "cuda") or ("cuda" if gpus else "cpu")
     if device == "cuda" and not gpus:
         raise UserError(
             "GPT1_DEVICE: expected a GPU that torch can use, found none; set GPT1_DEVICE=cpu or"
             " install a CUDA build of torch"
         )
     # torchrun, DeepSpeed's launcher and srun each set RANK for every process.
-    launched = "RANK" in settings
+    launched = "RANK" in given
     if launched:
-        processes = int(settings["WORLD_SIZE"] or 1)
-        local_processes = int(
-            settings.get("LOCAL_WORLD_SIZE") or settings.get("LOCAL_SIZE") or processes
-        )
+        processes = int(given["WORLD_SIZE"] or 1)
+        local_processes = int(given.get("LOCAL_WORLD_SIZE") or given.get("LOCAL_SIZE") or processes)
     else:
-        processes = local_processes = _whole_number(settings, "GPT1_PROCESSES") or (
+        processes = local_processes = whole_number(given, "GPT1_PROCESSES") or (
             gpus if device == "cuda" else 1
         )
     if device == "cuda" and local_processes > gpus:
@@ -72,41 +74,18 @@ def decide(settings: Mapping[str, str | None], gpus: int, cores_: int) -> Machin
             f"GPT1_PROCESSES: expected at most one process for each of the {gpus} GPUs, found"
             f" {local_processes}; lower it"
         )
-    compiled = _choice(settings, "GPT1_COMPILE", "0", "1")
+    compiled = choice(given, "GPT1_COMPILE", "0", "1")
     return Machine(
         device,
-        _whole_number(settings, "GPT1_THREADS") or max(1, cores_ // local_processes),
+        whole_number(given, "GPT1_THREADS") or max(1, cores_ // local_processes),
         processes,
-        int(settings.get("RANK") or 0),
-        int(settings.get("LOCAL_RANK") or 0),
+        int(given.get("RANK") or 0),
+        int(given.get("LOCAL_RANK") or 0),
         launched,
-        _whole_number(settings, "GPT1_MICRO_BATCH"),
-        settings.get("GPT1_ACCEPT_CHECKPOINT") == "1",
+        whole_number(given, "GPT1_MICRO_BATCH"),
         None if compiled is None else compiled == "1",
-        _choice(settings, "GPT1_DETERMINISTIC", "0", "1") == "1",
+        choice(given, "GPT1_DETERMINISTIC", "0", "1") == "1",
     )
-
-
-def _whole_number(settings: Mapping[str, str | None], name: str) -> int | None:
-    value = settings.get(name)
-    if not value:
-        return None
-    if not value.isascii() or not value.isdigit() or int(value) == 0:
-        raise UserError(
-            f"{name}: expected a whole number above 0, found {value!r}; set it in the environment"
-            " or in .env"
-        )
-    return int(value)
-
-
-def _choice(settings: Mapping[str, str | None], name: str, *choices: str) -> str | None:
-    value = settings.get(name) or None
-    if value and value not in choices:
-        raise UserError(
-            f"{name}: expected {' or '.join(choices)}, found {value!r}; set it in the environment"
-            " or in .env"
-        )
-    return value
 
 
 def prepare(machine: Machine) -> None:

@@ -3,8 +3,7 @@
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from gpt1.corpus.shards import SPLITS, Shards
 from gpt1.model.layout import to_device
 from gpt1.model.lstm import Network
 from gpt1.model.networks import make_network, parameters_by_component
-from gpt1.model.weights import Description, load_weights, save_weights
+from gpt1.model.weights import Description, save_weights, transfer_weights
 from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
 from gpt1.train.batches import Integers
@@ -35,7 +34,6 @@ from gpt1.train.loop import (
     training_steps,
 )
 from gpt1.train.objectives import Pretraining
-from gpt1.train.outputs import refuse_full_disk
 from gpt1.train.schedules import snapshot_updates
 
 LARGEST_NATS = math.log(sys.float_info.max)
@@ -102,12 +100,11 @@ def perplexity(nats: float) -> float:
 
 def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     """Train from the newest checkpoint, if there is one. A signal saves a checkpoint and ends the
-    process. Raises UserError where a loss is not finite, other code made the checkpoint, or the
-    disk is full.
+    process. Raises UserError where a loss is not finite or other code made the checkpoint, OSError.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     kind = run.description.kind
-    state = checkpoint.newest_checkpoint(run.folder, run.code, run.machine.accept_checkpoint)
+    state = checkpoint.newest_checkpoint(run.folder, run.code)
     tokens = recipe.batch_size * network.context  # of an update
     training = Trainer(
         f"pretrain {kind}/seed-{run.seed}",
@@ -134,9 +131,6 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
     if kind == "lstm_equal":
         snapshots_at.clear()
-    # A checkpoint is weights and two moments; a curve and a summary are nothing beside.
-    kept = sum(update > training.first for update in snapshots_at)
-    refuse_full_disk(run.folder, network, 3 + 1 + kept)
     saver = Saver(
         training.engine,
         run.folder,
@@ -153,8 +147,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             training.note(update, values)
             heldout.update(values)
 
-    resumable = named_where_it_goes_on(training.what, run.folder)
-    with training.running(), resumable:
+    with training.running():
         try:
             # A checkpoint is of before its update's evaluation, which is repeated here.
             evaluate(done.update)  # what was cut short
@@ -179,19 +172,6 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 f" {saved}; run the same command again to go on",
             )
     return Pretrained(heldout, training.speed())
-
-
-@contextmanager
-def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
-    """Turn an OSError into a UserError that names the last checkpoint."""
-    try:
-        yield
-    except OSError as error:
-        kept = max(folder.glob("update-*"), default="the start: there is no checkpoint")
-        raise UserError(
-            f"{what}: a file cannot be written or read ({error}): mend that and run the same"
-            f" command again, which goes on from {kept}"
-        ) from None
 
 
 def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corpus:
@@ -264,19 +244,17 @@ def make_run(
 
 
 def summary_of(
-    shards: Shards, description: Description, network: Network | None, **values: Any
+    shards: Shards, description: Description, network: Network, **values: Any
 ) -> dict[str, Any]:
     """Return the contents of summary.json."""
-    summary = {
+    return {
         "network": description.kind,
         "train_tokens": shards.tokens("train"),
         "heldout_tokens": shards.tokens("heldout"),
+        "vocabulary_size": description.vocabulary_size,
+        "parameters": parameters_by_component(network),
         **values,
     }
-    if network is not None:
-        summary["vocabulary_size"] = description.vocabulary_size
-        summary["parameters"] = parameters_by_component(network)
-    return summary
 
 
 def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
@@ -290,8 +268,7 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
         **trained.heldout,
     )
     finished = run.folder / f"seed-{run.seed}"
-    whole = named_where_it_goes_on(f"{run.description.kind} {finished.name}", run.folder)
-    with whole, writing_folder(finished) as new:
+    with writing_folder(finished) as new:
         save_weights(new / "weights.safetensors", run.network, run.description)
         shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=link_or_copy)
         shutil.copyfile(run.folder / "curve.jsonl", new / "curve.jsonl")
@@ -313,19 +290,10 @@ def take_over(
     """Write a seed's outputs from imported weights, without perplexity where no books are held out.
     Raises UserError where the weights do not fit.
     """
-    recipe, about = params.pretrain, {"source": "official", "updates": 0, "tokens": 0}
-    with writing_folder(out) as new:
-        (new / "snapshots").mkdir()
-        (new / "curve.jsonl").touch()
-        if not shards.tokens("heldout"):
-            shutil.copyfile(weights, new / weights.name)
-            write_json(new / "summary.json", summary_of(shards, description, None, **about))
-            return
-        network = make_network(
-            description.kind, params, description.vocabulary_size, torch.Generator()
-        )
-        load_weights(weights, description, network)
-        save_weights(new / "weights.safetensors", network, description)
+    recipe, heldout = params.pretrain, dict[str, float]()
+    network = make_network(description.kind, params, description.vocabulary_size, torch.Generator())
+    transfer_weights(weights, description, network, "all")
+    if shards.tokens("heldout"):
         engine = Engine(Pretraining(network.to(machine.device), recipe.precision), recipe)
         corpus = corpus_of(shards, recipe, seed, network.context)
         rows = machine.micro_batch_for(network.context)
@@ -335,5 +303,9 @@ def take_over(
                 f"{weights.parent}: expected a finite loss on the held-out books, found none; bring"
                 " the weights again: gpt1 import FOLDER"
             )
-        summary = summary_of(shards, description, network, **about, **heldout)
-        write_json(new / "summary.json", summary)
+    with writing_folder(out) as new:
+        (new / "snapshots").mkdir()
+        (new / "curve.jsonl").touch()
+        save_weights(new / "weights.safetensors", network, description)
+        about = {"source": "official", "updates": 0, "tokens": 0, **heldout}
+        write_json(new / "summary.json", summary_of(shards, description, network, **about))

@@ -18,20 +18,11 @@ def warmup_cosine(x: float, warmup: float) -> float:
     return x / warmup if x <= warmup else 0.5 * (1.0 + math.cos(math.pi * x))
 
 
-def warmup_constant(x: float, warmup: float) -> float:
-    """Rise to 1 over `warmup`, then stay."""
-    return x / warmup if x <= warmup else 1.0
-
-
 def schedule(name: Schedule, update: int, updates: int, warmup: float) -> float:
     """Return the rate's factor at `update`, counted from 1 to `updates`."""
-    functions = {
-        "warmup_linear": warmup_linear,
-        "warmup_cosine": warmup_cosine,
-        "warmup_constant": warmup_constant,
-    }
+    factor = warmup_linear if name == "warmup_linear" else warmup_cosine
     # x counts the update after its step, as theirs does: the last one has the rate 0.
-    return functions[name](min(update / updates, 1.0), warmup)
+    return factor(min(update / updates, 1.0), warmup)
 
 
 def snapshot_updates(updates: int, per_decade: int) -> set[int]:
