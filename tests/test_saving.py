@@ -142,8 +142,10 @@ def test_a_pretraining_on_a_full_disk_ends_with_one_line_and_goes_on_once_there_
         run_stage(lambda: run.go(lambda call, _: fill() if call == 3 * BATCH + 9 else None))
     assert ended.value.code == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    assert "No space left on device): make room on the disk and run the same command again" in said
-    assert checkpoints(folder)
+    assert "No space left on device): mend that and run the same command again" in said
+    assert int(said.rpartition("goes on from ")[2].rpartition("-")[2]) == max(checkpoints(folder))
+    with pytest.raises(UserError, match=r"expected 0\.\d+ GB free, for a checkpoint .*make room"):
+        Run(folder, often).go()
     (folder / "filler").unlink()
     run = Run(folder, often)
     run.go()

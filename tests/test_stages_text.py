@@ -89,7 +89,10 @@ def test_the_three_stages(tmp_path, monkeypatch, capsys):
     for name in STAGES:
         run_here(name, tmp_path, monkeypatch)
     said = capsys.readouterr()
-    assert said.err == "clean: books or documents: 1 empty, 3 equal; counts.json has more\n"
+    assert said.err == (
+        "clean: books or documents: 1 without words, 3 equal to an earlier one"
+        " (data/clean/counts.json)\n"
+    )
 
     data = tmp_path / "data"
     counts = read_json(data / "clean" / "counts.json")

@@ -158,8 +158,13 @@ def totals(counts: dict[str, Any], sums: Counter[str]) -> dict[str, Any]:
 def tell_left_out(counts: dict[str, Any]) -> None:
     """Say on stderr how many were left out, or lost the licence."""
     sums, books = counts["totals"], counts["books"].values()
-    numbers = {kind: sums.get(kind, 0) for kind in ("empty", "equal", "unreadable", "licensed")}
     lost = sum(2 * row.get("stripped", 0) >= row["bytes"] for row in books)
-    numbers["with half or more taken for a licence"] = lost
+    numbers = {
+        "without words": sums["empty"],
+        "equal to an earlier one": sums.get("equal", 0),
+        "unreadable": sums.get("unreadable", 0),
+        "freed of Project Gutenberg's licence": sums.get("licensed", 0),
+        "half or more of which was licence": lost,
+    }
     if told := ", ".join(f"{number:,} {kind}" for kind, number in numbers.items() if number):
-        print(f"clean: books or documents: {told}; counts.json has more", file=sys.stderr)
+        print(f"clean: books or documents: {told} (data/clean/counts.json)", file=sys.stderr)

@@ -2,15 +2,27 @@
 
 import json
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
 
+from torch import nn
 from tqdm import tqdm
 
 from gpt1.base.errors import UserError
 
 QUIET_SECONDS = 10.0  # between lines where stderr is no terminal
+
+
+def refuse_full_disk(folder: Path, network: nn.Module, copies: int) -> None:
+    """Raise UserError where the disk has no room for so many copies of a network."""
+    needed = copies * sum(weight.nbytes for weight in network.parameters())
+    if (free := shutil.disk_usage(folder).free) < needed:
+        raise UserError(
+            f"{folder}: expected {needed / 1e9:,.2f} GB free, for a checkpoint and what a training"
+            f" leaves, found {free / 1e9:,.2f} GB; make room and run the same command again"
+        )
 
 
 class Curve:

@@ -3,7 +3,8 @@
 import math
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,7 @@ from gpt1.train.loop import (
     training_steps,
 )
 from gpt1.train.objectives import Pretraining
+from gpt1.train.outputs import refuse_full_disk
 from gpt1.train.schedules import snapshot_updates
 
 LARGEST_NATS = math.log(sys.float_info.max)
@@ -100,7 +102,8 @@ def perplexity(nats: float) -> float:
 
 def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     """Train from the newest checkpoint, if there is one. A signal saves a checkpoint and ends the
-    process. Raises UserError where a loss is not finite or other code made the checkpoint, OSError.
+    process. Raises UserError where a loss is not finite, other code made the checkpoint, or the
+    disk is full.
     """
     network, recipe, corpus, updates = run.network, run.recipe, run.corpus, run.updates
     kind = run.description.kind
@@ -131,6 +134,9 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
     snapshots_at = snapshot_updates(updates, recipe.snapshots_per_decade)
     if kind == "lstm_equal":
         snapshots_at.clear()
+    # A checkpoint is weights and two moments; a curve and a summary are nothing beside.
+    kept = sum(update > training.first for update in snapshots_at)
+    refuse_full_disk(run.folder, network, 3 + 1 + kept)
     saver = Saver(
         training.engine,
         run.folder,
@@ -147,7 +153,8 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             training.note(update, values)
             heldout.update(values)
 
-    with training.running():
+    resumable = named_where_it_goes_on(training.what, run.folder)
+    with training.running(), resumable:
         try:
             # A checkpoint is of before its update's evaluation, which is repeated here.
             evaluate(done.update)  # what was cut short
@@ -172,6 +179,19 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
                 f" {saved}; run the same command again to go on",
             )
     return Pretrained(heldout, training.speed())
+
+
+@contextmanager
+def named_where_it_goes_on(what: str, folder: Path) -> Iterator[None]:
+    """Turn an OSError into a UserError that names the last checkpoint."""
+    try:
+        yield
+    except OSError as error:
+        kept = max(folder.glob("update-*"), default="the start: there is no checkpoint")
+        raise UserError(
+            f"{what}: a file cannot be written or read ({error}): mend that and run the same"
+            f" command again, which goes on from {kept}"
+        ) from None
 
 
 def corpus_of(shards: Shards, recipe: Pretrain, seed: int, context: int) -> Corpus:
@@ -268,7 +288,8 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
         **trained.heldout,
     )
     finished = run.folder / f"seed-{run.seed}"
-    with writing_folder(finished) as new:
+    whole = named_where_it_goes_on(f"{run.description.kind} {finished.name}", run.folder)
+    with whole, writing_folder(finished) as new:
         save_weights(new / "weights.safetensors", run.network, run.description)
         shutil.copytree(run.folder / "snapshots", new / "snapshots", copy_function=link_or_copy)
         shutil.copyfile(run.folder / "curve.jsonl", new / "curve.jsonl")
