@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pandas as pd
-from tables_of_tasks import downloads, sources, tasks
+from tables_of_tasks import sources, tasks
 
 import gpt1.results
 from gpt1.base.files import read_json, stage_folder
@@ -62,7 +62,6 @@ RENEW = "python docs/made_tables.py"
 MADE: dict[str, Callable[[], str]] = {
     "tasks": tasks,
     "sources": sources,
-    "downloads": downloads,
     "reference_town": partial(reference_claims, "town"),
     "reference_small": partial(reference_tasks, "small"),
     "scores_town": partial(reference_scores, "town"),

@@ -1,11 +1,8 @@
-"""The pages of tasks and data: what gpt1/tasks/definitions.py, gpt1/sources/definitions.py and addresses.py know."""
+"""The page of tasks: what gpt1/tasks/definitions.py and gpt1/sources/definitions.py know."""
 
-import math
 import re
-from urllib.parse import urlsplit
 
 from gpt1.estimate import OFFICIAL
-from gpt1.sources.addresses import BOOK_SETS, DOWNLOADS, HubFiles, book_files
 from gpt1.sources.definitions import SOURCES, Source
 from gpt1.tasks.definitions import DPRD, TASKS, Task
 
@@ -85,27 +82,3 @@ def _files(source: Source, names: tuple[str, ...]) -> str:
 def _linked(text: str) -> str:
     """Make links of addresses."""
     return re.sub(r"http[^\s(),;]+", r"<\g<0>>", text)
-
-
-def downloads() -> str:
-    """Return a row for all sources of one place: their names, some files, the place."""
-    names: dict[str, list[str]] = {}
-    files: dict[str, list[str]] = {}
-    books = {f"books, {name}": book_files(name, "main", math.inf) for name in BOOK_SETS}
-    for name, origin in (DOWNLOADS | books).items():
-        if isinstance(origin, HubFiles):
-            place = f"Hub, {origin.repository}"
-            place += f", commit {origin.revision[:7]}" * (origin.revision != "main")
-        else:
-            place = str(urlsplit(min(origin)).netloc)
-        names.setdefault(place, []).append(name)
-        of_one = origin.patterns if isinstance(origin, HubFiles) else origin
-        files.setdefault(place, []).extend(
-            path if "*" in path else path.rpartition("/")[2] for path in of_one
-        )
-    rows = [
-        f"| {', '.join(names[place])} | {', '.join(files[place][:2])}{', …' * (len(files[place]) > 2)} |"
-        f" {place} |"
-        for place in names
-    ]
-    return "\n".join(["| source | files | from |", "|---|---|---|", *rows])

@@ -29,7 +29,7 @@ def show_answer(run: str | None) -> None:
     on_dev = ", ".join(
         f"{task} {score:.1f}"
         for path in sorted(stage_folder("finetune").glob("*/*.json"))
-        if f"finetune@{path.stem}" not in state.outdated_stages
+        if f"finetune@{path.stem}" not in state.outdated
         for task, score in read_json(path).items()
     )
     if not (shown.notice or shown.sentence or on_dev):
