@@ -21,10 +21,11 @@ from gpt1.results.figures import (
     thinned,
 )
 from gpt1.results.paper import TABLE5_ROWS
-from gpt1.results.predictions import predictions_of, reading, sources_of
+from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.runs import CLAIMS, PREDICTIONS, SCORES, read_table, write_table
 from gpt1.results.scores import scores_of
 from gpt1.results.tables import FULL, SEEDS, average
+from gpt1.tracking.log import reading
 
 POINTS = ["update", "loss", "learning_rate", "heldout_loss"]
 FACTS = ["updates", "tokens", "heldout_perplexity", "heldout_word_perplexity"]
@@ -116,7 +117,8 @@ def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
         folder = pretraining_of(params, network)  # type: ignore[arg-type]  # its keys are the names
         if not (folder / "summary.json").is_file():
             continue
-        with reading(folder, pretraining_stage(params, network)):  # type: ignore[arg-type]
+        stage = pretraining_stage(params, network)  # type: ignore[arg-type]
+        with reading(folder, f"run dvc repro -f {stage}"):
             summary = read_json(folder / "summary.json")
             lines = (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()
             points = pd.DataFrame([parse_json(line) for line in lines])

@@ -12,7 +12,7 @@ from gpt1.base.files import write_json
 from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off, warn
-from gpt1.tracking.log import Point, log_path, read_log
+from gpt1.tracking.log import Point, log_path, read_facts
 
 LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `gpt1 sync`
 SEND_EVERY_SECONDS, CLOSE_SECONDS = 10.0, 10.0
@@ -45,7 +45,7 @@ class Tracker:
         self.status, self.slow, self.writable = "", False, True
         self.path, self.points = log_path(stage, name), list[Point]()
         self.sender: Thread | None = None
-        before = read_log(self.path)
+        before = read_facts(self.path)
         if before.get("fingerprint") != fingerprint or before.get("status") == "FINISHED":
             before = {}
         self.seconds_before = before.get("seconds", 0.0)
