@@ -1,6 +1,5 @@
 """What each report stage writes."""
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from gpt1.results.figures import (
     plot_table5,
     plot_zero_shot,
     save_svg,
-    thinned,
 )
 from gpt1.results.paper import TABLE5_ROWS
 from gpt1.results.predictions import predictions_of, sources_of
@@ -44,10 +42,6 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         curves, facts, parameters = curves_of(params)
         for title, table in (("updates", curves), ("training", facts), ("parameters", parameters)):
             table.to_csv(folder / f"{title}.csv", index=False)
-        for loss, points in (("loss", thinned(curves)), ("heldout_loss", curves)):
-            by_network = points.pivot_table(loss, "update", "network")
-            by_network = by_network.reindex(columns=list(NETWORK_TITLES))
-            by_network.to_csv(folder / f"{loss}.csv", float_format="%.4f")
         write_metrics(name, facts.set_index("network")["heldout_perplexity"])
         save_svg(folder / "pretraining.svg", lambda: plot_curves(curves))
     else:
@@ -61,18 +55,12 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         if name != "figure2":
             write_metrics(name, means(scores, name))
         else:
-            layer_scores, zero_shot_scores = layers_table(scores), zero_shot_table(scores)
-            if len(layer_scores):
+            if len(layers_table(scores)):
                 save_svg(
                     folder / "figure2-left.svg", lambda: plot_layers(scores, params.model.layers)
                 )
-            if len(zero_shot_scores):
+            if len(zero_shot_table(scores)):
                 save_svg(folder / "figure2-right.svg", lambda: plot_zero_shot(scores))
-            layer_scores.to_csv(folder / "left.csv", index_label="layers")
-            zero_shot_scores.insert(
-                0, "log10_update", [math.log10(update) for update in zero_shot_scores.index]
-            )
-            zero_shot_scores.to_csv(folder / "right.csv", index_label="update")
     tables, notes = displayed(name, folder)
     for ending, form in FORMATS.items():
         (folder / f"{name}.{ending}").write_text(form(tables, notes), encoding="utf-8")
