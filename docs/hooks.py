@@ -5,7 +5,6 @@ copies of them under repository/.
 import json
 import posixpath
 import re
-from base64 import b64decode
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -30,32 +29,28 @@ LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add notebooks, and pages of the repository that lie outside of docs/."""
     for path in PAGES:
-        files.append(
-            File.generated(
-                config, f"repository/{path}", content=(ROOT / path).read_text(encoding="utf-8")
-            )
-        )
+        page = File.generated(config, f"repository/{path}", abs_src_path=str(ROOT / path))
+        files.append(page)
     for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
-        text, pictures = as_page(notebook)
-        for name, content in {f"{notebook.stem}.md": text, **pictures}.items():
-            files.append(File.generated(config, f"notebooks/{name}", content=content))
+        name = f"notebooks/{notebook.stem}.md"
+        files.append(File.generated(config, name, content=as_page(notebook)))
     return files
 
 
-def as_page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """Return a notebook as markdown, and its pictures by file name."""
-    parts, pictures = list[str](), dict[str, bytes]()
+def as_page(path: Path) -> str:
+    """Return a notebook, with its pictures, as markdown."""
+    parts = list[str]()
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         for output in cell.get("outputs", ()):
             given = {key: "".join(value) for key, value in output.get("data", {}).items()}
             if picture := given.get("image/png"):
-                pictures[name := f"{path.stem}-{len(pictures)}.png"] = b64decode(picture)
-                parts.append(f"![What the cell above draws]({name})")
+                address = f"data:image/png;base64,{picture.strip()}"
+                parts.append(f"![What the cell above draws]({address})")
             elif text := "".join(output.get("text", ())) or given.get("text/plain"):
                 parts.append(f"```text\n{text.rstrip()}\n```")
-    return "\n\n".join(parts), pictures
+    return "\n\n".join(parts)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
