@@ -75,8 +75,6 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[str]) 
                 preexec_fn=end_with_parent,
             )
 
-    process, block_ended, keeper = started(ports[0]), Event(), None
-
     def comes_up(port: str) -> bool:
         spoken, length = time.monotonic(), 0
         while not (listens(process.pid, port) and is_up(f"http://127.0.0.1:{port}{health}")):
@@ -87,7 +85,17 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[str]) 
             time.sleep(0.2)
         return True
 
-    def keep_up(port: str) -> None:
+    for port in ports:
+        process = started(port)
+        if comes_up(port):
+            break
+        kill(process)
+    else:
+        raise UserError(f"{name} did not start; its log: {log}")
+
+    block_ended = Event()
+
+    def keep_up() -> None:
         nonlocal process
         began = time.monotonic()
         while not block_ended.wait(1):
@@ -101,21 +109,13 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[str]) 
             kill(process)  # what a killed server has left behind holds the port
             process, began = started(port), time.monotonic()
 
+    keeper = Thread(target=keep_up, daemon=True)
+    keeper.start()
     try:
-        for port in ports:
-            if comes_up(port):
-                break
-            kill(process)
-            if port == ports[-1]:
-                raise UserError(f"{name} did not start; its log: {log}")
-            process = started(ports[-1])
-        keeper = Thread(target=keep_up, args=(port,), daemon=True)
-        keeper.start()
         yield f"http://127.0.0.1:{port}"
     finally:
         block_ended.set()
-        if keeper:
-            keeper.join()
+        keeper.join()
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(20)
