@@ -11,7 +11,6 @@ from gpt1.results.runs import CLAIMS, NAMES, SCORES, missing, read_table
 from gpt1.tracking.address import warn
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
-KEYS = ["system", "column", "metric", "task", "update"]
 WIDTH = 80  # of the answer of all
 
 
