@@ -75,7 +75,7 @@ def finished_trainings(
         *(f"finetune@{task}" for task in params.tasks),
         *(f"{name}@{task}" for name, row in rows for task in row.tasks),
         *(f"transfer@{task}" for task in params.transfer),
-    }
+    }.difference(outdated)
     for kind in ("pretrain", "finetune", "ablation", "transfer"):
         for path in sorted(stage_folder(kind).rglob("seed-*/summary.json")):
             parts = path.parent.relative_to(stage_folder(kind)).parts
@@ -83,7 +83,7 @@ def finished_trainings(
             task, system, seed = subject(kind, name)
             verb = system if kind == "ablation" else kind
             item = f"{system}-{seed}" if kind == "pretrain" else task
-            if f"{verb}@{item}" in stages.difference(outdated):
+            if f"{verb}@{item}" in stages:
                 yield kind, name, path.parent
 
 
