@@ -30,7 +30,7 @@ def pack_models(folder: Path) -> None:
     """Copy the vocabulary, the first pre-trained Transformer, and the best seed of three tasks."""
     params = read_params()
     shutil.copytree(stage_folder("bpe"), folder / stage_folder("bpe"))
-    best = [finetuned_task(params, task).weights(None) for task in MODELS]
+    best = [finetuned_task(task).weights(None) for task in MODELS]
     for path in (pretraining_of(params, "transformer") / "weights.safetensors", *best):
         description, tensors = read_weights(path)
         halves = {name: tensor.half() for name, tensor in tensors.items()}

@@ -1,14 +1,10 @@
-"""What MkDocs cannot know by itself: pages of the API, notebooks, links to files outside of docs/.
-
-`gpt1.room.module.name` in back quotes becomes a link to the API reference; a build with --strict
-fails where there is no such entry. A link to a file outside of docs/ leads to a copy of it under
-repository/.
+"""What MkDocs cannot know by itself: notebooks, and links to files outside of docs/, which lead to
+copies of them under repository/.
 """
 
 import json
 import posixpath
 import re
-from base64 import b64decode
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -28,70 +24,38 @@ PARTS = re.compile(
     r"(^(?:```|~~~).*?^(?:```|~~~)$)", re.MULTILINE | re.DOTALL
 )  # splits a page at its blocks of code
 LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
-NAME = re.compile(
-    r"(?<![\[`])`((?:gpt1|flows)(?:\.(?!(?:py|json|yaml|txt)`)\w+)+)`"
-)  # no file's name
-
-
-def rooms() -> list[str]:
-    """Return what has a page of the API reference: rooms and modules of gpt1, and flows."""
-    modules = {path.stem for path in (ROOT / "gpt1").glob("*.py")} - {"__init__"}
-    packages = {path.parent.name for path in (ROOT / "gpt1").glob("*/__init__.py")}
-    return [*(f"gpt1.{name}" for name in sorted(modules | packages)), "flows"]
-
-
-def place(room: str) -> str:
-    """Return the page of a room."""
-    return f"reference/{room.removeprefix('gpt1.')}.md"
-
-
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the pages of the API reference into the navigation."""
-    config.nav.append({"API reference": [{room: place(room)} for room in rooms()]})
-    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the API reference, and pages of the repository that lie outside of docs/."""
-    for room in rooms():
-        body = f"::: {room}\n    options: {{heading_level: 1}}\n"
-        files.append(File.generated(config, place(room), content=body))
+    """Add notebooks, and pages of the repository that lie outside of docs/."""
     for path in PAGES:
-        files.append(
-            File.generated(
-                config, f"repository/{path}", content=(ROOT / path).read_text(encoding="utf-8")
-            )
-        )
+        page = File.generated(config, f"repository/{path}", abs_src_path=str(ROOT / path))
+        files.append(page)
     for notebook in sorted(NOTEBOOKS.glob("*.ipynb")):
-        text, pictures = as_page(notebook)
-        for name, content in {f"{notebook.stem}.md": text, **pictures}.items():
-            files.append(File.generated(config, f"notebooks/{name}", content=content))
+        name = f"notebooks/{notebook.stem}.md"
+        files.append(File.generated(config, name, content=as_page(notebook)))
     return files
 
 
-def as_page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """Return a notebook as markdown, and its pictures by file name."""
-    parts, pictures = list[str](), dict[str, bytes]()
+def as_page(path: Path) -> str:
+    """Return a notebook, with its pictures, as markdown."""
+    parts = list[str]()
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         for output in cell.get("outputs", ()):
             given = {key: "".join(value) for key, value in output.get("data", {}).items()}
             if picture := given.get("image/png"):
-                pictures[name := f"{path.stem}-{len(pictures)}.png"] = b64decode(picture)
-                parts.append(f"![What the cell above draws]({name})")
+                address = f"data:image/png;base64,{picture.strip()}"
+                parts.append(f"![What the cell above draws]({address})")
             elif text := "".join(output.get("text", ())) or given.get("text/plain"):
                 parts.append(f"```text\n{text.rstrip()}\n```")
-    return "\n\n".join(parts), pictures
+    return "\n\n".join(parts)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead names of objects to the API reference, and links to files of the repository to their
-    copies.
-    """
+    """Lead links to files of the repository to their copies."""
     uri = page.file.src_uri
-    if uri.startswith("reference/"):
-        return markdown
     source = uri.removeprefix("repository/") if uri.startswith("repository/") else f"docs/{uri}"
 
     def led(match: re.Match[str]) -> str:
@@ -100,8 +64,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     parts = PARTS.split(markdown)
     return "".join(
-        part if part.startswith(("```", "~~~")) else NAME.sub(_reference, LINK.sub(led, part))
-        for part in parts
+        part if part.startswith(("```", "~~~")) else LINK.sub(led, part) for part in parts
     )
 
 
@@ -115,8 +78,3 @@ def copied(target: str, config: MkDocsConfig, files: Files) -> str:
     if (ROOT / target).is_file() and files.get_file_from_path(uri) is None:
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / target)))
     return uri
-
-
-def _reference(match: re.Match[str]) -> str:
-    name = match[1]
-    return f'[`{".".join(name.split(".")[-2:])}`][{name}]{{title="{name}"}}'

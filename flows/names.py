@@ -44,9 +44,7 @@ def setup_environment(*, ctx: HookContext) -> SetupResult | None:
         try:
             return await read(client, full)
         except ObjectNotFound:
-            deployed = [deployment.name for deployment in await client.read_deployments()]
-            others = f"; {url} has those of {', '.join(sorted({*deployed}))}" if deployed else ""
-            sys.exit(f"error: {full} is no deployment: make serve in this folder makes it{others}")
+            sys.exit(f"error: {full} is no deployment at {url}: make serve in this folder makes it")
 
     PrefectClient.read_deployment_by_name = by_bare_name  # type: ignore[method-assign,assignment]
     return None if ctx.api_url else SetupResult(env={"PREFECT_API_URL": url})

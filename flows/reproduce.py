@@ -4,10 +4,8 @@ serve`.
 
 from __future__ import annotations  # State[Any] cannot be sent to a cluster, its name can
 
-import base64
 import os
 import queue
-import re
 import signal
 import subprocess
 import sys
@@ -43,7 +41,6 @@ from gpt1.base.machine import setting
 from gpt1.params.schema import read_params
 
 SECONDS = LOGS / "run" / "seconds.json"  # how long each stage took when it last ran
-PICTURE = re.compile(r"(?<=\]\()[\w.-]+\.svg(?=\))")
 
 
 def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
@@ -60,8 +57,8 @@ def was_lost(_task: object, _run: object, state: State[Any]) -> bool:
     retry_condition_fn=was_lost,
 )
 def run_stage(name: str, environment: dict[str, str]) -> float:
-    """Run a stage; return its seconds, 0 where it was up to date or in DVC's cache. Raises what
-    `repro` raises.
+    """Run a stage and publish its table; return its seconds, 0 where it was up to date or in DVC's
+    cache. Raises what `repro` raises.
     """
     began = time.monotonic()
     try:
@@ -70,21 +67,9 @@ def run_stage(name: str, environment: dict[str, str]) -> float:
         log = log_text(name)
         get_run_logger().info("\n".join(log.splitlines()[-200:]))
     with suppress(Exception):  # no table, or no server any more: the stage is done all the same
-        show_table(name)
+        page = stage_folder("report", name, f"{name}.md")
+        create_markdown_artifact(key=name, markdown=page.read_text(encoding="utf-8"))
     return time.monotonic() - began if "Running stage '" in log else 0.0
-
-
-def show_table(name: str) -> None:
-    """Publish a table or figure, with its plots, as an artifact."""
-    page = stage_folder("report", name, f"{name}.md")
-    text = PICTURE.sub(
-        lambda match: (
-            "data:image/svg+xml;base64,"
-            + base64.b64encode((page.parent / match[0]).read_bytes()).decode()
-        ),
-        page.read_text(encoding="utf-8"),
-    )
-    create_markdown_artifact(key=name, markdown=text)
 
 
 def run_stages(stages: dict[str, Stage], lanes: Lanes) -> list[str]:

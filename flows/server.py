@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-import tomllib
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -41,43 +40,33 @@ def is_up(url: str) -> bool:
 
 def free_port(wanted: int = 0) -> int:
     """Return the wanted port of this host, or any free port."""
-    for port in (wanted, 0):
-        with socket.socket() as free, suppress(OSError):
-            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a server just ended
-            free.bind(("127.0.0.1", port))
-            return int(free.getsockname()[1])
-    raise UserError("no port of 127.0.0.1 is free: end some of the programs that listen there")
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a server just ended
+        try:
+            free.bind(("127.0.0.1", wanted))
+        except OSError:
+            free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
-def usual_ports(usual: int = 0) -> list[int]:
+def usual_ports(usual: int = 0) -> list[str]:
     """Return ports to try: the usual or a free one, then another."""
-    return [free_port(usual), free_port()]  # the second in case the first is taken meanwhile
-
-
-def named_port(port: str, where: str) -> int:
-    """Return the port that the setting `where` names. Raises UserError where it is no free port."""
-    if not (port.isdigit() and 0 < int(port) < 65536):
-        raise UserError(f"{where}: expected a port from 1 to 65535, found {port}")
-    if free_port(int(port)) != int(port):
-        raise UserError(
-            f"port {port} of 127.0.0.1, which {where} names, is taken by another program: name"
-            " another port, or none, so that a free one is taken"
-        )
-    return int(port)
+    # the second in case the first is taken meanwhile
+    return [str(free_port(usual)), str(free_port())]
 
 
 @contextmanager
-def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) -> Iterator[str]:
+def program(name: str, words: Sequence[str], health: str, ports: Sequence[str]) -> Iterator[str]:
     """Run a server until the block ends, on the first of `ports` that works, and give its address.
     It is started again if it ends early; its log is data/logs/serve/NAME.log. Raises UserError.
     """
     log = Path("data/logs/serve", f"{name}.log")
     log.parent.mkdir(parents=True, exist_ok=True)
 
-    def started(port: int) -> "subprocess.Popen[bytes]":
+    def started(port: str) -> "subprocess.Popen[bytes]":
         with log.open("wb") as file:
             return subprocess.Popen(
-                [sys.executable, "-m", *words, "--host", "127.0.0.1", "--port", str(port)],
+                [sys.executable, "-m", *words, "--host", "127.0.0.1", "--port", port],
                 env={**os.environ, **ENVIRONMENT},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -86,9 +75,7 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) 
                 preexec_fn=end_with_parent,
             )
 
-    process, block_ended, keeper = started(ports[0]), Event(), None
-
-    def comes_up(port: int) -> bool:
+    def comes_up(port: str) -> bool:
         spoken, length = time.monotonic(), 0
         while not (listens(process.pid, port) and is_up(f"http://127.0.0.1:{port}{health}")):
             if length != (length := log.stat().st_size):
@@ -98,7 +85,10 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) 
             time.sleep(0.2)
         return True
 
-    def keep_up(port: int) -> None:
+    process: subprocess.Popen[bytes]
+    block_ended = Event()
+
+    def keep_up() -> None:
         nonlocal process
         began = time.monotonic()
         while not block_ended.wait(1):
@@ -112,20 +102,23 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) 
             kill(process)  # what a killed server has left behind holds the port
             process, began = started(port), time.monotonic()
 
+    keeper = Thread(target=keep_up, daemon=True)
     try:
         for port in ports:
+            process = started(port)
             if comes_up(port):
                 break
             kill(process)
-            if port == ports[-1]:
-                raise UserError(f"{name} did not start; its log: {log}")
-            process = started(ports[-1])
-        keeper = Thread(target=keep_up, args=(port,), daemon=True)
+        else:
+            raise UserError(
+                f"{name} did not start on port {' or '.join(ports)} of 127.0.0.1: is another"
+                f" program there? Its log: {log}"
+            )
         keeper.start()
         yield f"http://127.0.0.1:{port}"
     finally:
         block_ended.set()
-        if keeper:
+        if keeper.ident:
             keeper.join()
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -133,14 +126,14 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[int]) 
         kill(process)
 
 
-def listens(pid: int, port: int) -> bool:
+def listens(pid: int, port: str) -> bool:
     """Return whether a process or its children listen on a port."""
     import psutil
 
     with suppress(psutil.Error):
         parent = psutil.Process(pid)
         return any(
-            connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+            connection.status == psutil.CONN_LISTEN and str(connection.laddr.port) == port
             for process in (parent, *parent.children(recursive=True))
             for connection in process.net_connections("tcp")
         )
@@ -167,7 +160,7 @@ def mlflow_server() -> Iterator[str]:
         yield address
     else:
         named = setting("GPT1_MLFLOW_PORT")
-        ports = [named_port(named, "GPT1_MLFLOW_PORT")] if named else usual_ports(MLFLOW_PORT)
+        ports = [named] if named else usual_ports(MLFLOW_PORT)
         words = ["mlflow", "server", "--workers", "1", "--backend-store-uri", store]
         with announced("mlflow") as announce, program("mlflow", words, "/health", ports) as pages:
             announce(pages)
@@ -182,15 +175,6 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
     A `lasting` server uses the configured port, or the usual one; a run takes any, also where the
     configured server does not answer. Raises UserError.
     """
-    home = os.environ.get("PREFECT_HOME", "~/.prefect")
-    profiles = Path(os.environ.get("PREFECT_PROFILES_PATH", f"{home}/profiles.toml")).expanduser()
-    try:  # before Prefect, which warns of it and then fails
-        tomllib.loads(profiles.read_text("utf-8") if profiles.is_file() else "")
-    except ValueError as error:
-        raise UserError(
-            f"{profiles}: Prefect's profiles are no TOML ({error}): mend that line, or move the"
-            " file away"
-        ) from None
     from prefect.settings import (
         PREFECT_API_URL,
         PREFECT_CLIENT_MAX_RETRIES,
@@ -198,8 +182,12 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
         temporary_settings,
     )
 
-    setting_name = "PREFECT_API_URL or your Prefect profile"
-    named = (get_current_settings().api.url or "").rstrip("/")
+    try:
+        named = (get_current_settings().api.url or "").rstrip("/")
+    except ValueError as error:  # its warning names the file
+        raise UserError(
+            f"Prefect's profiles are no TOML ({error}): mend that line, or move the file away"
+        ) from None
     url = named or ("" if lasting else server_address("prefect"))
     if url and not (refusal := why_not_prefect(url)):
         # a server that goes and is not ours to start again: seconds, not minutes, until we say so
@@ -208,14 +196,16 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
         return
     ports = usual_ports(PREFECT_PORT) if lasting else usual_ports()
     if named:
-        line = f"no Prefect server answers at {url}, which {setting_name} names ({refusal})"
-        here = re.fullmatch(r"http://(?:127\.0\.0\.1|localhost):(\d+)/api", url)
-        if lasting and not here:
-            raise UserError(f"{line}: start it, or unset that")
-        if lasting and here:
-            ports = [named_port(here[1], setting_name)]
-        else:
+        line = (
+            f"no Prefect server answers at {url}, which PREFECT_API_URL or your Prefect profile"
+            f" names ({refusal})"
+        )
+        if not lasting:
             print(f"{line}: this run has a server of its own", file=sys.stderr)
+        elif here := re.fullmatch(r"http://(?:127\.0\.0\.1|localhost):(\d+)/api", url):
+            ports = [here[1]]
+        else:
+            raise UserError(f"{line}: start it, or unset that")
     words = ["prefect", "server", "start"]
     with program("prefect", words, "/api/health", ports) as address:
         url = f"{address}/api"

@@ -22,7 +22,6 @@ from gpt1.inference.finetuned import finetuned_task
 from gpt1.inference.prediction import read_file
 from gpt1.inference.saved import answer, example_of, load_model
 from gpt1.model.weights import Description, save_weights
-from gpt1.params.schema import read_params
 from gpt1.tasks.definitions import TASKS
 from gpt1.tasks.rows import UNLABELLED, Example
 
@@ -63,7 +62,7 @@ def run(here):
 
 @lru_cache
 def load(name, seed=None):
-    return load_model(finetuned_task(read_params(), name).weights(seed), Path("data/bpe"))
+    return load_model(finetuned_task(name).weights(seed), Path("data/bpe"))
 
 
 def test_answers_from_logits_by_hand():
@@ -79,7 +78,7 @@ def test_answers_from_logits_by_hand():
 
 
 def test_the_best_seed_answers_unless_another_is_named(here):
-    done = finetuned_task(read_params(), "rte")
+    done = finetuned_task("rte")
     assert (done.best(), done.weights(None).parent.name, done.weights(2).parent.name) == (
         1,
         "seed-1",
@@ -101,16 +100,16 @@ def test_the_best_seed_answers_unless_another_is_named(here):
 def test_what_is_not_there_is_one_line(here, tmp_path):
     with pytest.raises(
         UserError,
-        match=r"expected one of the rows tasks of params.yaml, which gpt1 profile writes: .*; found winograd",
+        match=r"winograd is not fine-tuned; run gpt1 run finetune@winograd, or choose of cola, ",
     ):
-        finetuned_task(read_params(), "winograd")
+        finetuned_task("winograd")
     with pytest.raises(
         UserError,
         match=r"summary.json is not there: mnli is not fine-tuned; run gpt1 run finetune@mnli",
     ):
-        finetuned_task(read_params(), "mnli")
+        finetuned_task("mnli")
     Vocabulary(LETTERS[:-1], []).save(tmp_path / "bpe", {})
-    weights = finetuned_task(read_params(), "rte").weights(None)
+    weights = finetuned_task("rte").weights(None)
     with pytest.raises(
         UserError,
         match=r"expected weights trained with the vocabulary in .*; name the folder of their own",

@@ -4,6 +4,7 @@ for every kind of task.
 
 import ast
 import sys
+from contextlib import chdir
 from functools import cache
 from pathlib import Path
 
@@ -54,11 +55,12 @@ def exported(fine_tuned, tmp_path_factory):
 
     @cache
     def export(name):
-        chosen = chosen_task(fine_tuned / "finetune/some" / name, None)
-        assert chosen.about["seed"] == 11, "the better seed on validation"
         folder = tmp_path_factory.mktemp("exports") / name
-        export_task_model(chosen, folder)
-        return str(folder), load_model(chosen.weights, chosen.vocabulary)
+        with chdir(fine_tuned.parent):
+            weights, about = chosen_task(name, None)
+            assert about["seed"] == 11, "the better seed on validation"
+            export_task_model(weights, about, folder)
+            return str(folder), load_model(weights, Path("data/bpe"))
 
     return export
 

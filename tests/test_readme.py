@@ -24,7 +24,7 @@ from flows.graph import read_graph
 from gpt1.params.profile import overridden
 from gpt1.params.yaml import read_yaml, write_yaml
 from gpt1.results import load
-from gpt1.results.runs import freshness
+from gpt1.results.runs import NAMES, freshness
 
 GUIDES = {
     page.name: page.read_text(encoding="utf-8")
@@ -244,7 +244,7 @@ def test_what_is_out_of_date_is_said_wherever_it_is_shown(made, tmp_path):
     there = shutil.copytree(made.folder / "data/report", tmp_path / "other/data/report").parents[1]
     for change, outdated in UPSTREAM.items():
         write_yaml(params, overridden(read_yaml(params), [change]), "")
-        assert freshness(made.folder).outdated == {*outdated.split()}, change
+        assert freshness(made.folder).outdated & {*NAMES} == {*outdated.split()}, change
         if change.startswith("lstm"):  # as DVC itself says
             with chdir(made.folder):
                 outdated = {name for name, stage in read_graph(()).items() if stage.outdated}

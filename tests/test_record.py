@@ -14,7 +14,7 @@ from gpt1.base.files import write_json
 from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import read_params
 from gpt1.tracking.live import tracked
-from gpt1.tracking.log import log_path, read_log
+from gpt1.tracking.log import log_path, read_facts
 from gpt1.tracking.results import finished_trainings, read_training, reported_scores
 from gpt1.tracking.store import parameters
 
@@ -31,7 +31,7 @@ def test_a_log_holds_facts_and_the_last_point():
     tracker.log(10, {"loss": 2.5, "learning_rate": 1e-3})
     tracker.log(20, {"loss": 1.5})
     tracker.close("FINISHED")
-    facts = read_log(LOG)
+    facts = read_facts(LOG)
     named = [facts[key] for key in ("fingerprint", "stage", "name", "status", "last")]
     last = {"update": 20, "loss": 1.5}
     assert named == ["f1", "pretrain", "transformer/seed-0", "FINISHED", last]
@@ -43,7 +43,7 @@ def test_a_resumed_run_keeps_its_start_and_a_finished_one_begins_anew():
     starts = []
     for fingerprint, status in (("f1", "KILLED"), ("f1", "FINISHED"), ("f1", "KILLED"), ("f2", "")):
         begin(fingerprint).close(status)
-        starts.append(read_log(LOG)["time"])
+        starts.append(read_facts(LOG)["time"])
     assert starts[0] == starts[1] < starts[2] < starts[3]
 
 

@@ -49,7 +49,7 @@ def checkout(tmp_path_factory):
 
 def predicted(fields):
     """What our own model answers."""
-    weights = finetuned_task(read_params(), "rte").weights(None)
+    weights = finetuned_task("rte").weights(None)
     return load_model(weights, Path("data/bpe")).answer(Example(tuple(fields.values())))
 
 

@@ -76,7 +76,7 @@ def whole_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     with chdir(folder):
         write_run("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
-        make(Path("glue.zip"), Path("data"), fill=False)
+        make(Path("glue.zip"), fill=False)
     return folder
 
 
@@ -89,7 +89,7 @@ def contents(whole_run):
 
 def refused(line, target="a.zip", fill=True):
     with pytest.raises(UserError, match=line) as error:
-        make(Path(target), Path("data"), fill=fill)
+        make(Path(target), fill=fill)
     assert not list(Path().glob("*.zip"))
     return str(error.value)
 
@@ -106,7 +106,7 @@ def test_each_row_is_the_answer_of_the_best_seed_in_glue_s_words(contents):
 @pytest.mark.slow
 def test_equal_results_give_equal_bytes_(whole_run, monkeypatch, capsys):
     monkeypatch.chdir(whole_run)
-    submission(Path("again.zip"), data=Path("data"))
+    submission(Path("again.zip"))
     said = capsys.readouterr().out.splitlines()
     assert Path("again.zip").read_bytes() == Path("glue.zip").read_bytes()
     assert said[0] == "CoLA.tsv     cola, seed 1 (matthews on dev 75.0)"
@@ -139,7 +139,7 @@ def test_what_a_run_lacks_is_named_and_filled_only_when_asked(elsewhere, capsys)
     ):
         assert part in said
     assert "WNLI" not in said
-    submission(Path("a.zip"), data=Path("data"), fill=True)
+    submission(Path("a.zip"), fill=True)
     said = capsys.readouterr().out
     assert "QNLI.tsv     constant not_entailment: qnli is not fine-tuned" in said
     assert said.count("constant") == 9
@@ -151,7 +151,7 @@ def test_a_run_without_any_of_glue_s_rows_is_refused_even_with_fill(elsewhere):
 
 
 def made_answers(name):
-    found = predicted(BY_NAME[name], Path("data"))
+    found = predicted(BY_NAME[name])
     assert isinstance(found, Predicted)
     return found.answers
 

@@ -27,7 +27,7 @@ from gpt1.commands.sync import sync as sync_and_say
 from gpt1.params.schema import read_params
 from gpt1.tracking import live
 from gpt1.tracking.address import problem
-from gpt1.tracking.log import log_path, read_log
+from gpt1.tracking.log import log_path, read_facts
 from gpt1.tracking.results import read_training
 from gpt1.tracking.store import Store
 from gpt1.tracking.sync import sync
@@ -318,7 +318,7 @@ def train_live(monkeypatch, close_seconds):
         tracker.log(update, {"loss": 1.0})
     assert time.monotonic() - began < 2
     tracker.close("FINISHED")
-    assert read_log(LOG)["last"] == {"update": 999, "loss": 1.0}
+    assert read_facts(LOG)["last"] == {"update": 999, "loss": 1.0}
     return time.monotonic() - began
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from gpt1.commands.options import argument
+from gpt1.commands.options import Overrides, argument
 
 EXAMPLES = """
 Examples:
@@ -21,9 +21,7 @@ def estimate(
         str | None,
         argument("A profile in conf/, all of it; where none is named what is out of date."),
     ] = None,
-    overrides: Annotated[
-        list[str] | None, argument("What differs, as key=value with dotted keys.")
-    ] = None,
+    overrides: Overrides = None,
 ) -> None:
     """Say what a run will take: updates, tokens, operations, hours on some GPUs, and room on the
     disk. Runs nothing.

@@ -29,13 +29,7 @@ def export(
     folder: Annotated[Path, argument("A new folder.")],
     weights: Annotated[Path | None, option(f"Weights of a language model. {OF_THE_FIRST}")] = None,
     vocabulary: Vocabulary = VOCABULARY,
-    task: Annotated[
-        Path | None,
-        option(
-            "A fine-tuned task in place of the language model: its name, or its folder under "
-            "data/finetune."
-        ),
-    ] = None,
+    task: Annotated[str | None, option("A fine-tuned task in place of the language model.")] = None,
     seed: Annotated[
         int | None, option("Which seed of the task. Default: the best on validation.")
     ] = None,
@@ -52,5 +46,5 @@ def export(
     elif weights is not None:
         raise UserError("expected --task or --weights, found both; leave one out")
     else:
-        files = export_task_model(chosen_task(task.expanduser(), seed), target)
+        files = export_task_model(*chosen_task(task, seed), target)
     typer.echo(f"{folder}: {', '.join(files)}; README.md says how to use them")

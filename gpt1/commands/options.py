@@ -33,6 +33,7 @@ Run = Annotated[
         metavar="RUN",
     ),
 ]
+Overrides = Annotated[list[str] | None, argument("What differs, as key=value with dotted keys.")]
 OF_THE_FIRST = "Default: this run's, of its first pre-training."
 
 

@@ -67,7 +67,6 @@ def predict(
     from gpt1.inference import prediction
     from gpt1.inference.finetuned import finetuned_task
     from gpt1.inference.saved import example_of, load_model
-    from gpt1.params.schema import read_params
     from gpt1.results.runs import within
     from gpt1.tasks.definitions import TASKS
 
@@ -84,7 +83,7 @@ def predict(
         rows = prediction.read_file(file, TASKS[task])
     with within(run):
         if weights is None:
-            weights = finetuned_task(read_params(), task).weights(seed)
+            weights = finetuned_task(task).weights(seed)
         model = load_model(weights, vocabulary)
     if model.task.name != task:
         raise UserError(f"{weights}: expected weights of {task}, found those of {model.task.name}")

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
-from gpt1.commands.options import argument, option
+from gpt1.commands.options import Overrides, argument, option
 
 EXAMPLES = """
 Examples:
@@ -29,9 +29,7 @@ def profile(
     name: Annotated[
         str, argument("A profile in conf/: demo, town, small, evening, official or paper.")
     ],
-    overrides: Annotated[
-        list[str] | None, argument("What differs, as key=value with dotted keys.")
-    ] = None,
+    overrides: Overrides = None,
     data: Annotated[
         Path | None,
         option(

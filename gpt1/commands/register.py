@@ -32,7 +32,7 @@ def register(
     from gpt1.results.runs import NAMES, freshness
 
     state = freshness()
-    outdated, notice = state.outdated_stages, state.line(NAMES)
+    outdated, notice = state.outdated, state.line(NAMES)
     registered = register_models(read_params(), tasks or [], outdated, notice)
     for version in registered:
         print(

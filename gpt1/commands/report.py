@@ -1,27 +1,19 @@
 """`gpt1 report`."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from gpt1.commands.options import Run, option
+from gpt1.commands.options import Run
 
 EXAMPLES = """
 Examples:
 
     gpt1 report                          write data/report/index.html from what is there
 
-    gpt1 report -o ~/gpt1.html           elsewhere
-
     gpt1 report --run reference/town     where the page of the shipped run lies
 """
 
 
 def report(
-    out: Annotated[
-        Path | None, option("The file to write. Default: data/report/index.html.", "-o", "--out")
-    ] = None,
     run: Run = None,
 ) -> None:
     """Put every result of the run on one page: tables, figures, claims, samples, cost, provenance.
@@ -33,8 +25,6 @@ def report(
     from gpt1.results.runs import missing, within
 
     if run is not None:
-        if out is not None:
-            raise typer.BadParameter("--run makes no page: leave --out out")
         with within(run):
             if not INDEX.is_file():
                 raise missing(INDEX)
@@ -42,7 +32,7 @@ def report(
         return
     if not Path("dvc.yaml").is_file():
         raise missing(INDEX)
-    written = write_page(out or INDEX)
+    written = write_page()
     print(f"{written['path']}: {written['bytes'] / 1000:,.0f} kB, to open in any browser")
     if written["parts_missing"]:
         some = ", ".join(written["parts_missing"])

@@ -26,10 +26,9 @@ def submission(
             "wants all eleven.",
         ),
     ] = False,
-    data: Annotated[Path, typer.Option(help="The folder data of a run.")] = Path("data"),
 ) -> None:
-    """Make the files of GLUE's leaderboard from a run."""
+    """Make the files of GLUE's leaderboard from this run."""
     from gpt1.exchange.submission import make
 
-    for name, source in make(file.expanduser(), data.expanduser(), fill).items():
+    for name, source in make(file.expanduser(), fill).items():
         typer.echo(f"{name:<12} {source}")

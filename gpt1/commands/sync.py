@@ -20,7 +20,7 @@ def sync() -> None:
     from gpt1.tracking.sync import sync as sync_results
 
     params, uri, state = read_params(), tracking_uri(), freshness()
-    held, written = sync_results(params, state.outdated_stages, state.line(NAMES))
+    held, written = sync_results(params, state.outdated, state.line(NAMES))
     news = f"{written} results written to MLflow, which has all {held} now"
     print(f"{news if written else f'MLflow is up to date: {held} results'}")
     if held:

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpt1.base.errors import UserError
-from gpt1.base.files import read_json
 from gpt1.inference.loading import SavedModel
+from gpt1.tracking.log import read_facts, reading
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 RELEASED = "openai-community/openai-gpt"
@@ -51,47 +50,33 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
     """
     folder = weights.resolve().parent
     facts: dict[str, Any] = {"corpus": {}, "training": {}, "licences": []}
-    facts["imported"] = read_known(folder / "import.json")
+    facts["imported"] = read_facts(folder / "import.json")
     names = ["pretrain", "finetune"]
     data = next((path.parent for path in folder.parents if path.name in names), None)
     if data is None or folder.name == "snapshots":
         return facts
-    try:
+    cure = "make it again with dvc repro, or export a copy of the weights that lies elsewhere"
+    with reading(f"{data}: a result that the model card tells of", cure):
         pretrainings = sorted((data / "pretrain/transformer").glob("seed-*"))
         seed_name = f"seed-{task['seed']}" if task else folder.name  # of several that of its number
         chosen = [row for row in pretrainings if row.name == seed_name or len(pretrainings) == 1]
-        training = read_known(chosen[0] / "summary.json") if chosen else {}
-        index = read_known(data / "shard/index.json")
+        training = read_facts(chosen[0] / "summary.json") if chosen else {}
+        index = read_facts(data / "shard/index.json")
         if training.get("source") == "official":
-            facts["imported"] = read_known(data / "acquire/weights/official/import.json")
+            facts["imported"] = read_facts(data / "acquire/weights/official/import.json")
         elif index:
             train = index["splits"]["train"]
             facts["corpus"] = {"name": one_line(index["corpus_name"]), "books": len(train["books"])}
             facts["corpus"] |= {name: train[name] for name in ("words", "tokens")}
         sources = ("corpus/*", "bpe/*", "weights/*", *([f"tasks/{task['task']}"] if task else []))
         manifests = [
-            read_known(path)
+            read_facts(path)
             for source in sources
             for path in sorted((data / "acquire").glob(f"{source}/manifest.json"))
         ]
         keys = ("source", "origin", "licence")
         facts["licences"] = [[one_line(row.get(key)) for key in keys] for row in manifests]
         return facts | {"training": training}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(
-            f"{data}: a result that the model card tells of cannot be read"
-            f" ({type(error).__name__}: {error}); make it again with dvc repro, or export a copy of"
-            " the weights that lies elsewhere"
-        ) from None
-
-
-def read_known(path: Path) -> dict[str, Any]:
-    """Read a JSON object; empty where it is missing."""
-    try:
-        value = read_json(path)
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def one_line(text: object) -> str:

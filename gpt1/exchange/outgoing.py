@@ -4,16 +4,16 @@ import shutil
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gpt1.corpus.words
 import gpt1.tasks.shapes
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, read_json_file, stage_folder, write_json, writing, writing_folder
+from gpt1.base.files import read_json_file, stage_folder, write_json, writing, writing_folder
 from gpt1.corpus.bpe import SPECIAL_SYMBOLS, UNKNOWN, WORD_END, Vocabulary
 from gpt1.exchange import shipped
 from gpt1.exchange.card import model_card
-from gpt1.inference.finetuned import finetuned_folders, read_finetuned_task
+from gpt1.inference.finetuned import finetuned_task
 from gpt1.inference.loading import SavedModel, read_saved
 from gpt1.inference.openai_gpt import (
     PREFIX,
@@ -39,45 +39,26 @@ def export_language_model(weights: Path, vocabulary_folder: Path, target: Path) 
     return write_folder(target, saved, language_model(saved))
 
 
-class ChosenTask(NamedTuple):
-    """A task's weights, their vocabulary, and task.json with seed and dev score (0..1, correlations
-    -1..1).
+def chosen_task(name: str, seed: int | None) -> tuple[Path, dict[str, Any]]:
+    """Return a task's weights, and its task.json with seed and dev score (0..1, correlations
+    -1..1); `seed` None: the best on dev. Raises UserError.
     """
-
-    weights: Path
-    vocabulary: Path
-    about: dict[str, Any]
-
-
-def chosen_task(name: Path, seed: int | None) -> ChosenTask:
-    """Find what to export of a task, by its name or folder; `seed` None: the best on dev. Raises
-    UserError.
-    """
-    folders = [name, *(path for path in finetuned_folders() if path.name == str(name))]
-    folder = next((path for path in folders if any(path.glob("seed-*/summary.json"))), None)
-    if folder is None:
-        raise UserError(
-            f"{name}: expected a task that has been fine-tuned, or its folder under"
-            f" {stage_folder('finetune')}, found none; run gpt1 run finetune@TASK"
-        )
-    done = read_finetuned_task(folder)
-    group, finetune = done.folder.resolve().parents[:2]
-    data = finetune.parent if finetune.name == "finetune" else DATA
-    encoded = data / "encode" / group.name / done.task.name / "task.json"
-    about = read_json_file(encoded, f"run gpt1 run encode@{done.task.name}")
+    done = finetuned_task(name)
     chosen = done.best() if seed is None else seed
-    about |= {"seed": chosen, "dev_score": done.dev_scores.get(chosen)}
-    return ChosenTask(done.weights(chosen), data / "bpe", about)
+    weights = done.weights(chosen)
+    encoded = stage_folder("encode", done.folder.parent.name, name, "task.json")
+    about = read_json_file(encoded, f"run gpt1 run encode@{name}")
+    return weights, about | {"seed": chosen, "dev_score": done.dev_scores[chosen]}
 
 
-def export_task_model(chosen: ChosenTask, target: Path) -> list[str]:
-    """Write a task's model and the code of its classes; return its files. Raises UserError."""
+def export_task_model(weights: Path, about: Mapping[str, Any], target: Path) -> list[str]:
+    """Write a task's model, of which `about` tells as `chosen_task` does, and the code of its
+    classes; return its files. Raises UserError.
+    """
     from gpt1.exchange.shipped import modeling_gpt1
 
-    about = chosen.about
-    saved = read_saved(
-        chosen.weights, chosen.vocabulary, f"transformer for {about['task']}", "the task's model"
-    )
+    kind = f"transformer for {about['task']}"
+    saved = read_saved(weights, stage_folder("bpe"), kind, "the task's model")
     sizes = refuse_other_shapes(saved)
     quiet_transformers()
     chooses, scored = about["combine"] == "choose", about["target"] == "score"

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import read_arrays, read_json, writing
-from gpt1.inference.finetuned import finetuned_folders, read_finetuned_task
-from gpt1.tasks.definitions import TASKS
+from gpt1.base.files import DATA, read_arrays, read_json, stage_folder, writing
+from gpt1.inference.finetuned import finetuned_folders, finetuned_task
 from gpt1.tasks.metrics import answers_of
 
 
@@ -48,17 +47,17 @@ class Predicted(NamedTuple):
     source: str
 
 
-def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
-    """Write the zip from the run in `data`; return each file's origin. `fill`: give constants where
+def make(target: Path, fill: bool) -> dict[str, str]:
+    """Write the zip from this run; return each file's origin. `fill`: give constants where
     answers lack. Raises UserError for missing or damaged answers.
     """
     if target.suffix != ".zip":
         raise UserError(f"{target}: expected a file whose name ends with .zip; name one")
-    by_file = {file: predicted(file, data) for file in FILES}
+    by_file = {file: predicted(file) for file in FILES}
     reasons = {file.name: why for file, why in by_file.items() if isinstance(why, str)}
     if len(reasons) == len(FILES):
         raise UserError(
-            f"{data}: expected a run with answers to GLUE's test files, found none"
+            f"{DATA}: expected a run with answers to GLUE's test files, found none"
             f" ({'; '.join(dict.fromkeys(reasons.values()))}); run gpt1 profile paper --data FOLDER"
             " and gpt1 run, with eval_rows null"
         )
@@ -82,15 +81,15 @@ def make(target: Path, data: Path, fill: bool) -> dict[str, str]:
     return sources
 
 
-def predicted(file: BoardFile, data: Path) -> Predicted | str:
+def predicted(file: BoardFile) -> Predicted | str:
     """Return a file's answers by the seed and weights best on dev, or why there are none. Raises
     UserError.
     """
-    folder = next((path for path in finetuned_folders(data) if path.name == file.task), None)
-    if folder is None:
+    if file.task not in finetuned_folders():
         return f"{file.task} is not fine-tuned"
-    done, name, task = read_finetuned_task(folder), f"{file.split}/best", TASKS[file.task]
-    best, path = done.best(), data / "encode" / folder.parent.name / file.task / "task.json"
+    done, name = finetuned_task(file.task), f"{file.split}/best"
+    task, best = done.task, done.best()
+    path = stage_folder("encode", done.folder.parent.name, file.task, "task.json")
     try:
         split = read_json(path)["splits"].get(file.split)
         if split is None:

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import DATA, read_json, stage_folder
-from gpt1.params.schema import Params, refuse_unknown
+from gpt1.base.files import read_json, stage_folder
 from gpt1.tasks.definitions import TASKS, Task
 
 
@@ -32,21 +31,23 @@ class FinetunedTask(NamedTuple):
         return self.folder / f"seed-{chosen}" / "weights.safetensors"
 
 
-def finetuned_task(params: Params, name: str) -> FinetunedTask:
+def finetuned_folders() -> dict[str, Path]:
+    """Return the folder `finetune/<group>/<task>` of each task with a finished seed."""
+    summaries = sorted(stage_folder("finetune").glob("*/*/seed-*/summary.json"))
+    folders = {path.parents[1].name: path.parents[1] for path in summaries}
+    return {name: folder for name, folder in folders.items() if name in TASKS}
+
+
+def finetuned_task(name: str) -> FinetunedTask:
     """Return a finished fine-tuning. Raises UserError where there is none."""
-    refuse_unknown(name, params.tasks, "tasks")
-    return read_finetuned_task(stage_folder("finetune", params.tasks[name].group, name))
-
-
-def finetuned_folders(data: Path = DATA) -> list[Path]:
-    """Return the folders `finetune/<group>/<task>` with a finished seed."""
-    return sorted({path.parents[1] for path in data.glob("finetune/*/*/seed-*/summary.json")})
-
-
-def read_finetuned_task(folder: Path) -> FinetunedTask:
-    """Read a folder of seeds. Raises UserError where none is finished."""
-    name, scores = folder.resolve().name, dict[int, float]()
-    for path in sorted(folder.glob("seed-*/summary.json")):
+    folders, scores = finetuned_folders(), dict[int, float]()
+    if name not in folders:
+        raise UserError(
+            f"{stage_folder('finetune', '*', name)}/seed-*/summary.json is not there: {name} is not"
+            f" fine-tuned; run gpt1 run finetune@{name}"
+            + (f", or choose of {', '.join(sorted(folders))}, which are" if folders else "")
+        )
+    for path in sorted(folders[name].glob("seed-*/summary.json")):
         try:
             scores[int(path.parent.name.removeprefix("seed-"))] = float(
                 read_json(path)["best_dev_score"]
@@ -56,10 +57,4 @@ def read_finetuned_task(folder: Path) -> FinetunedTask:
                 f"{path}: expected the score of a seed, found none that can be read ({error});"
                 f" delete {path.parent} and run gpt1 run finetune@{name}"
             ) from None
-    if not scores:
-        done = sorted(path.name for path in finetuned_folders(folder.parents[1].parent))
-        raise UserError(
-            f"{folder}/seed-*/summary.json is not there: {name} is not fine-tuned; run gpt1 run"
-            f" finetune@{name}" + (f", or choose of {', '.join(done)}, which are" if done else "")
-        )
-    return FinetunedTask(TASKS[name], folder, dict(sorted(scores.items())))
+    return FinetunedTask(TASKS[name], folders[name], dict(sorted(scores.items())))

@@ -50,8 +50,8 @@ def register(
     """Register the best seed of these tasks (none: all finished ones), after their results. Raises
     UserError for an unfinished task, or where MLflow is off or fails.
     """
-    names = names or [path.name for path in finetuned_folders() if path.name in params.tasks]
-    done = [finetuned_task(params, name) for name in names]
+    names = names or [name for name in finetuned_folders() if name in params.tasks]
+    done = [finetuned_task(name) for name in names]
     if not done:
         raise UserError("expected a fine-tuned task, found none; run gpt1 run finetune")
     if switched_off():

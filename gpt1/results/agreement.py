@@ -11,7 +11,7 @@ from gpt1.params.yaml import read_yaml
 from gpt1.results.paper import AVERAGE
 from gpt1.results.runs import RUN, SCORES, find_run, read_table, shipped
 from gpt1.results.tables import FULL, TITLES, average, common_titles
-from gpt1.tracking.log import read_log
+from gpt1.tracking.log import read_facts
 
 KEYS = ["system", "task", "column", "metric", "update"]
 RECIPE = ("town", "bpe", "shard", "encode", "model", "transformer", "lstm", "pretrain", "finetune")
@@ -140,5 +140,5 @@ def processor(run: Path) -> str:
     """Return the processor that made a run."""
     if (packed := run / RUN).is_file():
         return str(read_json(packed)["facts"]["Machine"]).partition(",")[0]
-    logs = map(read_log, sorted((run / LOGS).rglob("*.run.json")))
+    logs = map(read_facts, sorted((run / LOGS).rglob("*.run.json")))
     return next((str(log["machine"]["cpu"]) for log in logs if "machine" in log), "unknown")

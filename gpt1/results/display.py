@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from gpt1.base.files import stage_folder
 from gpt1.results.cautions import CLAIMS, CURVES, FIGURE2, cautions
 from gpt1.results.figures import NETWORK_TITLES, relative
 from gpt1.results.paper import HEADINGS
@@ -23,9 +22,8 @@ SYMBOLS = {"±": r"$\pm$", NONE: "--", "−": "$-$"}
 Titled = dict[str, pd.DataFrame]  # a heading, and the table below it
 
 
-def displayed(name: str, folder: Path | None = None) -> tuple[Titled, list[str]]:
-    """Return a report's tables by heading, and its notes. Raises UserError."""
-    folder = folder or stage_folder("report", name)
+def displayed(name: str, folder: Path) -> tuple[Titled, list[str]]:
+    """Return the tables of a report's folder by heading, and its notes. Raises UserError."""
     if name == "claims":
         return {"Claims of the paper": claims_table(read_table(folder / CLAIMS_FILE))}, list(CLAIMS)
     if name == "curves":

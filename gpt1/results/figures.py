@@ -26,6 +26,19 @@ NETWORK_STYLES: dict[str, Any] = {
     "lstm": {"color": VERMILION, "linestyle": (0, (4, 1.6))},
     "lstm_equal": {"color": ORANGE, "linestyle": (0, (1, 1.2))},
 }
+STYLE: Any = {  # a light grid and no frame
+    "svg.hashsalt": "gpt1",
+    "svg.fonttype": "none",
+    "font.size": 8.0,
+    "font.family": "sans-serif",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LIGHT,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+}
 POINTS_PER_E = 15  # of a drawn curve: every point of a million updates would blacken the paper
 SET_COLOURS = dict(zip(ZERO_SHOT.index, (BLUE, VERMILION, GREEN, PURPLE), strict=True))
 SYSTEMS = {FULL: BLUE, "no_aux_lm": GREEN, "lstm": VERMILION, "no_pretraining": GREY}
@@ -53,13 +66,12 @@ def plot_table5(scores: pd.DataFrame) -> "Figure":
     for axes, title in ((ours, f"this run{of_seeds}"), (paper, "the paper (QQP: F1)")):
         axes.set(ylabel="score × 100", ylim=(min(0, axes.get_ylim()[0]), 103))
         axes.set_title(title, loc="left", fontsize=9)
-        axes.grid(visible=False, axis="x")
+        axes.grid(visible=False)
     figure.legend(
         paper.get_legend_handles_labels()[0],
         [TITLES[system] for system in SYSTEMS],
         loc="outside lower center",
         ncols=4,
-        frameon=False,
     )
     return figure
 
@@ -84,7 +96,7 @@ def plot_layers(scores: pd.DataFrame, layers: int) -> "Figure":
             axes.plot((0, layers), FIGURE2_LAYERS[task], ":", color=colour, label=named)
     axes.set(xlabel="layers transferred", ylabel="score × 100")
     axes.set_xticks(range(layers + 1))
-    axes.legend(frameon=False)
+    axes.legend()
     return figure
 
 
@@ -110,7 +122,7 @@ def plot_zero_shot(scores: pd.DataFrame) -> "Figure":
         if ours:
             ends = (means["relative"] + sign * means["band"] for sign in (-1, 1))
             axes.fill_between(means.index, *ends, color=style["color"], alpha=0.15, linewidth=0)
-    axes.legend(frameon=False)
+    axes.legend()
     axes.set(xscale="log", xlabel="updates (dashed: LSTM)", ylabel="relative performance")
     return figure
 
@@ -133,7 +145,7 @@ def plot_curves(curves: pd.DataFrame) -> "Figure":
         losses.plot(
             heldout["update"], heldout["heldout_loss"], "o", color=style["color"], markersize=3
         )
-        losses.legend(frameon=False)
+        losses.legend()
         rates.plot(training["update"], training["learning_rate"], **style)
     losses.set(xscale="log", xlabel="updates (points: held out)", ylabel="loss, nats a token")
     rates.set(xlabel="updates", ylabel="learning rate")
@@ -145,8 +157,7 @@ def save_svg(path: Path, plot: "Callable[[], Figure]") -> None:
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    style: Any = {"svg.hashsalt": "gpt1", "svg.fonttype": "none", "font.size": 8.0}
-    with mpl.rc_context(style | {"font.family": "sans-serif"}):
+    with mpl.rc_context(STYLE):
         text = io.StringIO()
         FigureCanvasSVG(plot()).print_svg(
             text, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -155,13 +166,8 @@ def save_svg(path: Path, plot: "Callable[[], Figure]") -> None:
 
 
 def panels(rows: int, columns: int, inches: tuple[float, float]) -> "tuple[Figure, list[Axes]]":
-    """Return axes with a light grid and no frame."""
+    """Return a figure and its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=inches, layout="constrained")
-    every = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for axes in every:
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color=LIGHT, linewidth=0.6)
-        axes.set_axisbelow(True)
-    return figure, every
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)

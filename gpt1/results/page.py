@@ -6,12 +6,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import read_json, stage_folder, writing
 from gpt1.results import provenance
 from gpt1.results.answer import answer
 from gpt1.results.display import html
 from gpt1.results.runs import NAMES, freshness
+from gpt1.tracking.log import reading
 
 INDEX = stage_folder("report", "index.html")
 SAMPLES = stage_folder("generate", "samples.json")
@@ -19,13 +19,9 @@ SAMPLES = stage_folder("generate", "samples.json")
 
 def write_page(path: Path = INDEX) -> dict[str, Any]:
     """Write the page; return its path, size and missing reports. Raises UserError."""
-    try:
+    cure = "run dvc status to see which differs from what its stage wrote, and dvc repro -f it"
+    with reading("a result under data/", cure):
         contents = gathered()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"a result under data/ cannot be read ({type(error).__name__}: {error}); run dvc status"
-            " to see which differs from what its stage wrote, and dvc repro -f that stage"
-        ) from None
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,

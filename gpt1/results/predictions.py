@@ -1,14 +1,12 @@
 """The answers of finished stages, example by example, as one long table."""
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, read_arrays, read_json, stage_folder
 from gpt1.params.recipes import pretraining_seed
 from gpt1.params.schema import Params
@@ -17,6 +15,7 @@ from gpt1.sources.definitions import is_made_up
 from gpt1.tasks.definitions import TASKS, scored_split, scored_weights
 from gpt1.tasks.metrics import answers_of
 from gpt1.tasks.rows import CLUSTERS
+from gpt1.tracking.log import reading
 
 TYPES = {
     **dict.fromkeys(("task", "system", "split", "subset"), "string"),
@@ -25,17 +24,6 @@ TYPES = {
 }
 COLUMNS = [*TYPES, "logits"]
 MADE_UP = "made up"
-
-
-@contextmanager
-def reading(path: Path, stage: str) -> Iterator[None]:
-    """Turn an error into a UserError that names the stage to run again."""
-    try:
-        yield
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{path} cannot be read ({type(error).__name__}: {error}); run dvc repro -f {stage}"
-        ) from None
 
 
 def predictions_of(params: Params, table: str) -> pd.DataFrame:
@@ -67,7 +55,7 @@ def sources_of(params: Params, tasks: Collection[str]) -> dict[str, tuple[str, s
     for task in params.tasks.keys() & tasks:
         path = stage_folder("encode", params.tasks[task].group, task, "task.json")
         if path.is_file():
-            with reading(path, f"encode@{task}"):
+            with reading(path, f"run dvc repro -f encode@{task}"):
                 about = read_json(path)
                 splits = about["splits"].values()
                 digests = [split["sha256"] for split in splits if split["labelled"]]
@@ -100,7 +88,7 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
     encoded = stage_folder("encode", params.tasks[task].group, task)
     if not encoded.is_dir():
         return
-    with reading(encoded, f"encode@{task}"):
+    with reading(encoded, f"run dvc repro -f encode@{task}"):
         about = read_json(encoded / "task.json")
         splits = dict.fromkeys(
             scored_split(column, about["splits"]) for column in TASKS[task].columns
@@ -110,7 +98,7 @@ def _task(params: Params, table: str, task: str) -> Iterator[pd.DataFrame]:
         weights = f"{split}/{scored_weights(split)}"
         for name, folder, stage, pretrained in _systems(params, table, task):
             for path in sorted(folder.glob("seed-*/logits.npz"), key=_seed):
-                with reading(path, stage):
+                with reading(path, f"run dvc repro -f {stage}"):
                     logits = read_arrays(path, [weights])[weights]
                     if len(logits) != len(labelled) or not np.isfinite(logits).all():
                         raise ValueError(f"{weights}: expected {len(labelled)} rows, all finite")
@@ -150,7 +138,7 @@ def _zero_shot(params: Params, name: str) -> Iterator[pd.DataFrame]:
         network, seed = path.parents[1].name, _seed(path)
         if network not in params.networks.zero_shot or seed not in params.pretrain.seeds:
             continue  # of an earlier run
-        with reading(path.parent, f"zero_shot@{network}-{seed}"):
+        with reading(path.parent, f"run dvc repro -f zero_shot@{network}-{seed}"):
             about = read_json(path.with_name("scores.json"))
             if name not in about["sets"]:
                 continue

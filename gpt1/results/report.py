@@ -1,6 +1,5 @@
 """What each report stage writes."""
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +17,13 @@ from gpt1.results.figures import (
     plot_table5,
     plot_zero_shot,
     save_svg,
-    thinned,
 )
 from gpt1.results.paper import TABLE5_ROWS
-from gpt1.results.predictions import predictions_of, reading, sources_of
+from gpt1.results.predictions import predictions_of, sources_of
 from gpt1.results.runs import CLAIMS, PREDICTIONS, SCORES, read_table, write_table
 from gpt1.results.scores import scores_of
 from gpt1.results.tables import FULL, SEEDS, average
+from gpt1.tracking.log import reading
 
 POINTS = ["update", "loss", "learning_rate", "heldout_loss"]
 FACTS = ["updates", "tokens", "heldout_perplexity", "heldout_word_perplexity"]
@@ -43,10 +42,6 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         curves, facts, parameters = curves_of(params)
         for title, table in (("updates", curves), ("training", facts), ("parameters", parameters)):
             table.to_csv(folder / f"{title}.csv", index=False)
-        for loss, points in (("loss", thinned(curves)), ("heldout_loss", curves)):
-            by_network = points.pivot_table(loss, "update", "network")
-            by_network = by_network.reindex(columns=list(NETWORK_TITLES))
-            by_network.to_csv(folder / f"{loss}.csv", float_format="%.4f")
         write_metrics(name, facts.set_index("network")["heldout_perplexity"])
         save_svg(folder / "pretraining.svg", lambda: plot_curves(curves))
     else:
@@ -60,18 +55,12 @@ def write_report(params: Params, name: str, folder: Path) -> str:
         if name != "figure2":
             write_metrics(name, means(scores, name))
         else:
-            layer_scores, zero_shot_scores = layers_table(scores), zero_shot_table(scores)
-            if len(layer_scores):
+            if len(layers_table(scores)):
                 save_svg(
                     folder / "figure2-left.svg", lambda: plot_layers(scores, params.model.layers)
                 )
-            if len(zero_shot_scores):
+            if len(zero_shot_table(scores)):
                 save_svg(folder / "figure2-right.svg", lambda: plot_zero_shot(scores))
-            layer_scores.to_csv(folder / "left.csv", index_label="layers")
-            zero_shot_scores.insert(
-                0, "log10_update", [math.log10(update) for update in zero_shot_scores.index]
-            )
-            zero_shot_scores.to_csv(folder / "right.csv", index_label="update")
     tables, notes = displayed(name, folder)
     for ending, form in FORMATS.items():
         (folder / f"{name}.{ending}").write_text(form(tables, notes), encoding="utf-8")
@@ -116,7 +105,8 @@ def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
         folder = pretraining_of(params, network)  # type: ignore[arg-type]  # its keys are the names
         if not (folder / "summary.json").is_file():
             continue
-        with reading(folder, pretraining_stage(params, network)):  # type: ignore[arg-type]
+        stage = pretraining_stage(params, network)  # type: ignore[arg-type]
+        with reading(folder, f"run dvc repro -f {stage}"):
             summary = read_json(folder / "summary.json")
             lines = (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()
             points = pd.DataFrame([parse_json(line) for line in lines])

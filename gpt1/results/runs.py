@@ -141,12 +141,11 @@ def reading_run(option: str, folder: Path) -> Iterator[None]:
 
 
 class Freshness(NamedTuple):
-    """Which reports are up to date."""
+    """Which stages, and so which reports, are up to date."""
 
     outdated: frozenset[str] = frozenset()
     unrecorded: frozenset[str] = frozenset()  # that dvc.lock does not know
-    same_inputs: bool = True  # of the outdated ones
-    outdated_stages: frozenset[str] = frozenset()
+    same_inputs: bool = True  # of the outdated reports
 
     def beside(self, reports: Iterable[str]) -> list[str]:
         """Return the reports whose numbers may be shown together: the up-to-date ones; if there are
@@ -178,8 +177,8 @@ def freshness(folder: Path = Path()) -> Freshness:
     except (ModuleNotFoundError, UserError):  # a package without DVC; a dvc.yaml that is damaged
         return Freshness(unrecorded=frozenset(NAMES))
     unrecorded = frozenset(name for name, stage in graph.items() if not stage.recorded)
-    stages = frozenset(name for name, stage in graph.items() if stage.outdated) - unrecorded
-    outdated = stages.intersection(NAMES)
-    recorded = [pair for name in outdated for pair in graph[name].recorded.items()]
+    outdated = frozenset(name for name, stage in graph.items() if stage.outdated) - unrecorded
+    reports = outdated.intersection(NAMES)
+    recorded = [pair for name in reports for pair in graph[name].recorded.items()]
     same_inputs = len({path for path, _ in recorded}) == len(set(recorded))
-    return Freshness(outdated, unrecorded.intersection(NAMES), same_inputs, stages)
+    return Freshness(outdated, unrecorded, same_inputs)

@@ -11,7 +11,6 @@ from gpt1.results.runs import CLAIMS, NAMES, SCORES, missing, read_table
 from gpt1.tracking.address import warn
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
-KEYS = ["system", "column", "metric", "task", "update"]
 WIDTH = 80  # of the answer of all
 
 
@@ -29,7 +28,7 @@ def show_answer(run: str | None) -> None:
     on_dev = ", ".join(
         f"{task} {score:.1f}"
         for path in sorted(stage_folder("finetune").glob("*/*.json"))
-        if f"finetune@{path.stem}" not in state.outdated_stages
+        if f"finetune@{path.stem}" not in state.outdated
         for task, score in read_json(path).items()
     )
     if not (shown.notice or shown.sentence or on_dev):

@@ -36,10 +36,9 @@ class ScoredColumn:
     metric: str
     parts: tuple[TableColumn, ...] = ()  # none: all rows, as of a zero-shot set
 
-    def header(self, table: str) -> str:
-        """Return the heading, with the metric where the table has several."""
-        alike = table in ("table2", "table3")
-        plain = alike or (self.metric == "accuracy" and self.title not in TWO_METRICS)
+    def header(self) -> str:
+        """Return the heading, with the metric unless that is accuracy alone."""
+        plain = self.metric == "accuracy" and self.title not in TWO_METRICS
         return self.title if plain else f"{self.title} {METRIC_WORDS[self.metric]}"
 
 
@@ -179,7 +178,7 @@ def label(name: str, system: str) -> str:
 
 def _headers(name: str, tasks: int) -> dict[tuple[str, str], str]:
     columns = averaged() if name == "table5" else columns_of(name)
-    words = {(column.title, column.metric): column.header(name) for column in columns}
+    words = {(column.title, column.metric): column.header() for column in columns}
     if name == "table5":
         return {(AVERAGE, "mean"): AVERAGE} | words
     if name != "table4":

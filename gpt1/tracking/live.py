@@ -12,7 +12,7 @@ from gpt1.base.files import write_json
 from gpt1.base.machine import checkout, machine
 from gpt1.params.schema import Params
 from gpt1.tracking.address import problem, switched_off, warn
-from gpt1.tracking.log import Point, log_path, read_log
+from gpt1.tracking.log import Point, log_path, read_facts
 
 LIVE_AFTER_SECONDS = 30.0  # a shorter stage leaves MLflow to `gpt1 sync`
 SEND_EVERY_SECONDS, CLOSE_SECONDS = 10.0, 10.0
@@ -42,10 +42,10 @@ class Tracker:
 
     def __init__(self, stage: str, name: str, params: Params, fingerprint: str) -> None:
         self.params, self.began, self.ended = params, time.monotonic(), Event()
-        self.status, self.slow, self.writable = "", False, True
+        self.status, self.writable = "", True
         self.path, self.points = log_path(stage, name), list[Point]()
         self.sender: Thread | None = None
-        before = read_log(self.path)
+        before = read_facts(self.path)
         if before.get("fingerprint") != fingerprint or before.get("status") == "FINISHED":
             before = {}
         self.seconds_before = before.get("seconds", 0.0)
@@ -85,7 +85,6 @@ class Tracker:
         if self.sender:
             self.sender.join(CLOSE_SECONDS)
             if self.sender.is_alive():
-                self.slow = True
                 warn("MLflow is slow; gpt1 sync sends it the rest of the curve")
 
     def _send(self) -> None:
@@ -108,5 +107,4 @@ class Tracker:
             store.send(run, self.points[sent:], there)
             store.client.set_terminated(run_id, self.status)
         except Exception as error:
-            if not self.slow:
-                warn(f"{problem(error)}; the run goes on, and gpt1 sync sends its curve later")
+            warn(f"{problem(error)}; the run goes on, and gpt1 sync sends its curve later")

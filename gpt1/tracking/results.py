@@ -10,7 +10,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.files import fingerprint, parse_json, read_json, stage_folder
 from gpt1.params.profile import compose
 from gpt1.params.schema import Params
-from gpt1.tracking.log import Point, log_path, read_log
+from gpt1.tracking.log import Point, log_path, read_facts, reading
 
 PRETRAINING = "(pre-training)"  # stands first among the tasks
 Subject = tuple[str, str, str]  # task, system, seed
@@ -65,30 +65,35 @@ def finished_trainings(
     params: Params, outdated: Collection[str] = ()
 ) -> Iterator[tuple[str, str, Path]]:
     """Yield stage, name and folder of finished trainings, but those of `outdated` stages."""
-    for stage in ("pretrain", "finetune", "ablation", "transfer"):
-        for path in sorted(stage_folder(stage).rglob("seed-*/summary.json")):
-            parts = path.parent.relative_to(stage_folder(stage)).parts
-            name = "/".join(parts[stage == "finetune" :])  # without the group
-            task, system, seed = subject(stage, name)
-            row = task
-            in_params = task in (params.transfer if stage == "transfer" else params.tasks)
-            if stage == "ablation":
-                in_params = system in params.ablations and task in params.ablations[system].tasks
-            if stage == "pretrain":
-                row, networks = f"{system}-{seed}", params.networks.pretrain
-                in_params = system in networks and int(seed) in params.pretrain.seeds
-            verb = system if stage == "ablation" else stage
-            if in_params and f"{verb}@{row}" not in outdated:
-                yield stage, name, path.parent
+    rows = params.ablations.items()
+    stages = {
+        *(
+            f"pretrain@{name}-{seed}"
+            for name in params.networks.pretrain
+            for seed in params.pretrain.seeds
+        ),
+        *(f"finetune@{task}" for task in params.tasks),
+        *(f"{name}@{task}" for name, row in rows for task in row.tasks),
+        *(f"transfer@{task}" for task in params.transfer),
+    }.difference(outdated)
+    for kind in ("pretrain", "finetune", "ablation", "transfer"):
+        for path in sorted(stage_folder(kind).rglob("seed-*/summary.json")):
+            parts = path.parent.relative_to(stage_folder(kind)).parts
+            name = "/".join(parts[kind == "finetune" :])  # without the group
+            task, system, seed = subject(kind, name)
+            verb = system if kind == "ablation" else kind
+            item = f"{system}-{seed}" if kind == "pretrain" else task
+            if f"{verb}@{item}" in stages:
+                yield kind, name, path.parent
 
 
 def read_training(stage: str, name: str, folder: Path) -> Training:
     """Read a training, with its log where that is of this curve. Raises UserError."""
     curve = folder / "curve.jsonl"
-    try:
+    with reading(folder, "dvc repro makes it again"):
         numbers = read_json(folder / "summary.json")
         values = [parse_json(line) for line in curve.read_text(encoding="utf-8").splitlines()]
-        facts, updates = read_log(log_path(stage, name)), numbers["updates"]
+        facts, updates = read_facts(log_path(stage, name)), numbers["updates"]
         if not values or facts.get("last") != values[-1]:
             facts = {}
         # a point's time: the run's start and its share of the seconds
@@ -101,8 +106,6 @@ def read_training(stage: str, name: str, folder: Path) -> Training:
         # of a pre-training the curve ends with all that is measured
         best = numbers.get("best_dev_score")
         measured = {} if best is None else {"best_dev_score": round(float(best), 4)}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise UserError(f"{folder} cannot be read ({error}); dvc repro makes it again") from None
     last = {key: value for point in values for key, value in point.items() if key != "update"}
     measured |= {"seconds": seconds} if facts else {}
     mark = facts.get("fingerprint", fingerprint(values))
@@ -112,10 +115,8 @@ def read_training(stage: str, name: str, folder: Path) -> Training:
 def reported_scores(outdated: Collection[str] = ()) -> dict[Subject, dict[str, float]]:
     """Return each training's score, from 0 to 1, in up-to-date reports."""
     paths = sorted(stage_folder("report").glob("*/scores.parquet"))
-    try:
+    with reading("a report", "gpt1 run makes it again"):
         every = [pd.read_parquet(path) for path in paths if path.parent.name not in outdated]
-    except (OSError, ValueError) as error:
-        raise UserError(f"a report cannot be read ({error}); gpt1 run makes it again") from None
     if not every:
         return {}
     scores = pd.concat(every).query("update.isna() and seed.notna() and score.notna()")

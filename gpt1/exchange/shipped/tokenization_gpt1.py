@@ -17,7 +17,6 @@ from .preprocessing import Cleaner
 from .shapes import Symbols, shape
 
 SYMBOLS = ("_start_", "_delimiter_", "_classify_")
-VERSION_LINE = "#version: 0.2"
 
 
 @cache
@@ -30,21 +29,21 @@ class GPT1Tokenizer(PreTrainedTokenizer):
     """Raw text to ids. `kind`: of a fine-tuned task, as in task.json; none for a language model."""
 
     vocab_files_names = {"vocab_file": "vocab.json", "merges_file": "merges.txt"}  # noqa: RUF012
-    model_input_names = ["input_ids", "attention_mask"]  # noqa: RUF012
+    add_bpe_version_header = True  # in the merges that save_pretrained writes
 
     def __init__(
         self, vocab_file: str, merges_file: str, kind: str | None = None, **kwargs: Any
     ) -> None:
-        self.pieces: dict[str, int] = json.loads(Path(vocab_file).read_text(encoding="utf-8"))
+        # under the names by which save_pretrained knows them
+        self.encoder: dict[str, int] = json.loads(Path(vocab_file).read_text(encoding="utf-8"))
         lines = Path(merges_file).read_text(encoding="utf-8").split("\n")[1:]
-        self.merges = [tuple(line.split(" ")) for line in lines if line]
-        self.pairs = BPE(
-            dict(self.pieces), self.merges, unk_token="<unk>", end_of_word_suffix="</w>"
-        )
+        merges = [tuple(line.split(" ")) for line in lines if line]
+        self.bpe_ranks = {pair: rank for rank, pair in enumerate(merges)}
+        self.pairs = BPE(self.encoder, merges, unk_token="<unk>", end_of_word_suffix="</w>")
         self.kind = kind
-        self.table = dict(self.pieces)
+        self.table = dict(self.encoder)
         if kind:
-            self.table |= {symbol: len(self.pieces) + n for n, symbol in enumerate(SYMBOLS)}
+            self.table |= {symbol: len(self.encoder) + n for n, symbol in enumerate(SYMBOLS)}
         self.named = {id_: piece for piece, id_ in self.table.items()}
         super().__init__(kind=kind, **kwargs)
 
@@ -138,16 +137,3 @@ class GPT1Tokenizer(PreTrainedTokenizer):
             {"input_ids": self.shaped(ids[: len(texts)], ids[len(texts) :])}, return_tensors="pt"
         )
         return BatchEncoding({name: value[None] for name, value in padded.items()})
-
-    def save_vocabulary(
-        self, save_directory: str, filename_prefix: str | None = None
-    ) -> tuple[str, str]:
-        """Write vocab.json and merges.txt."""
-        before = f"{filename_prefix}-" if filename_prefix else ""
-        vocab, merges = (
-            Path(save_directory, before + name) for name in self.vocab_files_names.values()
-        )
-        vocab.write_text(json.dumps(self.pieces, ensure_ascii=False), encoding="utf-8")
-        lines = (VERSION_LINE, *(f"{left} {right}" for left, right in self.merges))
-        merges.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return str(vocab), str(merges)
