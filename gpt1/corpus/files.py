@@ -205,8 +205,8 @@ def _checked(file: CorpusFile, schema: Any, field: str) -> None:
 
 def _too_long(place: str) -> UserError:
     return UserError(
-        f"{place} is longer than {LONGEST_DOCUMENT:,} characters, expected a book or document; cut"
-        " it into several"
+        f"{place} is longer than {LONGEST_DOCUMENT:,} bytes, expected a book or document; cut it"
+        " into several (a book: split -C 50m)"
     )
 
 
