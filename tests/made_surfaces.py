@@ -33,7 +33,7 @@ from gpt1.sources.acquire import copy
 from gpt1.sources.archives import unpack
 from gpt1.sources.find import find_files
 from gpt1.tasks.definitions import TASKS
-from gpt1.tasks.readers import read_split, splits_to_read
+from gpt1.tasks.readers import read_split, splits_there
 from gpt1.train.batches import pad, read_examples
 
 ROOT = Path(__file__).parents[1]
@@ -122,9 +122,7 @@ def read_task(name):
     with suppress(UserError):
         for path in sorted(acquired.glob("*.*"))[:1]:
             read_file(path, task)
-    found = [
-        read_split(task, split, acquired, row, 0.5) for split in splits_to_read(task, acquired, row)
-    ]
+    found = [read_split(task, split, acquired, row, 0.5) for split in splits_there(task, acquired)]
     for split in found:
         for example in split.examples[:3]:
             for text in (*example.context, *example.choices):

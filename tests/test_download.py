@@ -225,7 +225,7 @@ def test_what_is_there_is_never_taken_for_a_download(checkout, monkeypatch):
     compose_profile("small", ["clean.corpus_name=my books"], ["rte"])
     assert read_params().clean.corpus_name == "my books"
     compose_profile("small", [], ["rte"])
-    assert read_params().clean.corpus_name == "PG-19"
+    assert read_params().clean.corpus_name == "own books"
     compose_profile("demo", [], None)
     assert read_params().clean.corpus_name == "books of a made-up town"
 

@@ -13,7 +13,7 @@ from made_data import put_files
 from gpt1.params.schema import TaskParams
 from gpt1.sources.find import find_files, find_sources
 from gpt1.tasks.definitions import TASKS
-from gpt1.tasks.readers import chosen_rows, read_split, splits_to_read
+from gpt1.tasks.readers import chosen_rows, read_split, splits_there
 
 STORY_HEADER = (
     "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,"
@@ -30,7 +30,7 @@ def read(task, folder, files):
     put_files(folder, files)
     return {
         split.name: read_split(TASKS[task], split, folder, ALL, 0.0)
-        for split in splits_to_read(TASKS[task], folder, ALL)
+        for split in splits_there(TASKS[task], folder)
     }
 
 
@@ -139,7 +139,7 @@ def test_real_files_give_the_official_numbers_of_rows(name):
         pytest.skip(f"{data} holds none of {', '.join(source.folders)}")
     places = find_files(source, folder)
     assert places, f"{folder} lacks {source.expected}"
-    for split in splits_to_read(TASKS[name], next(iter(places.values())).parent, ALL):
+    for split in splits_there(TASKS[name], next(iter(places.values())).parent):
         if wanted := REAL[name].get(split.name):
             rows = read_split(TASKS[name], split, next(iter(places.values())).parent, ALL, 0.0)
             assert len(rows.examples) == wanted

@@ -51,7 +51,7 @@ def formats_of(task: Task, path: Path) -> list[Format]:
     elif path.suffix in (".json", ".jsonl") or head.startswith(b"{"):
         forms, unnamed = ("jsonl",), [form for form in official if isinstance(form, PassageFormat)]
     named = [
-        replace(form, form=kind, label=tuple(labels), hidden=True, header=())
+        replace(form, form=kind, label=tuple(labels), header=())
         for kind in forms
         for form in tables
     ]
@@ -67,7 +67,7 @@ def read_file(path: Path, task: Task) -> TaskFile:
     best, bad, complaint = list[Example | Unreadable](), list[Unreadable](), "it has no row"
     for form in reversed(formats_of(task, path)):
         try:
-            items = list(read_rows(path, form, task))
+            items = list(read_rows(path, form, task, labelled=False))
         except UserError as error:
             complaint = str(error).removeprefix(f"{path}: ")
             continue

@@ -146,10 +146,7 @@ class PromptSet(NamedTuple):
 def read_set(folder: Path) -> PromptSet:
     """Read what stage `prompt` wrote. Raises UserError."""
     about = read_json_file(folder / "set.json", "run dvc repro")
-    names = {about["scored_split"]}
-    if SETS[folder.name].rule == "threshold":
-        names.add("train")
-    splits = {name: read_prompts(folder / f"{name}.npz") for name in sorted(names)}
+    splits = {name: read_prompts(folder / f"{name}.npz") for name in about["splits"]}
     return PromptSet(folder.name, about, splits)
 
 

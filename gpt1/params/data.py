@@ -75,12 +75,9 @@ def compose_profile(name: str, overrides: Sequence[str], tasks: Sequence[str] | 
     whole = requested(name, overrides, tasks)
     present = {path.name for path in RAW.glob("*") if path.is_dir() and any(path.iterdir())}
     values = on_data(whole, present, tasks or ())
-    if values["sources"]["books"]["folder"] == "raw" and "corpus_name=" not in " ".join(overrides):
-        about, own = RAW / "books" / ABOUT, values["clean"]["corpus_name"]
-        brought = read_json(about)["title"] if about.is_file() else None
-        folder = (RAW / "books").resolve().name.lower().replace("-", "")
-        title = brought or BOOK_SETS.get(folder, (None, own))[1]
-        values["clean"] = values["clean"] | {"corpus_name": title}
+    downloaded, named = RAW / "books" / ABOUT, "corpus_name=" in " ".join(overrides)
+    if values["sources"]["books"]["folder"] == "raw" and downloaded.is_file() and not named:
+        values["clean"] = values["clean"] | {"corpus_name": read_json(downloaded)["title"]}
     params = validate(values)
     refuse_without_stage(params)
     words = shlex.join([name, *overrides]) + (f" --tasks {','.join(tasks)}" if tasks else "")

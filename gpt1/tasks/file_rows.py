@@ -34,12 +34,12 @@ SHOWN_COLUMNS = 300  # characters
 BLOCK = ("sentence", "pronoun", "candidates", "answer")
 
 
-def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
+def read_columns(path: Path, format_: TableFormat, task: Task, labelled: bool) -> Rows:
     """Yield the rows of a table; without a label they are UNLABELLED. Raises UserError where the
     whole file is wrong.
     """
     table = open_table(path, format_)
-    columns = _Places(path, format_, table.names)
+    columns = _Places(path, format_, table.names, labelled)
     label_of = _label_reader(path, task, table.features.get(columns.label))
     quoted_wholly = Counter[bool]()
 
@@ -63,7 +63,7 @@ def read_columns(path: Path, format_: TableFormat, task: Task) -> Rows:
 class _Places:
     """A file's columns, found by their names. Raises UserError where one is missing."""
 
-    def __init__(self, path: Path, format_: TableFormat, names: list[str]) -> None:
+    def __init__(self, path: Path, format_: TableFormat, names: list[str], labelled: bool) -> None:
         self.joined = format_.joined
         missing: list[str] = []
 
@@ -75,7 +75,7 @@ class _Places:
 
         self.texts = [column(named) for named in format_.texts]
         self.choices = [column(named) for named in format_.choices]
-        self.label = column(format_.label, not format_.hidden)
+        self.label = column(format_.label, labelled)
         self.needed = [*filter(None, (*self.texts, *self.choices, self.label))]
         if missing:
             raise UserError(
@@ -136,12 +136,12 @@ def _numbering(names: Mapping[int, str]) -> str:
     return ", ".join(f"{number} {name}" for number, name in names.items())
 
 
-def read_rows(path: Path, format_: Format, task: Task) -> Rows:
+def read_rows(path: Path, format_: Format, task: Task, labelled: bool) -> Rows:
     """Yield an example of each row, or why there is none. Raises UserError where the whole file is
-    wrong.
+    wrong, or has no column of labels and must be `labelled`.
     """
     if isinstance(format_, TableFormat):
-        return read_columns(path, format_, task)
+        return read_columns(path, format_, task, labelled)
     return read_blocks(path) if isinstance(format_, BlockFormat) else _passages(path, task)
 
 

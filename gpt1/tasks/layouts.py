@@ -18,7 +18,6 @@ class TableFormat:
     label: Names = ()
     choices: tuple[Names, ...] = ()  # a column each, or one that lists them
     joined: bool = False  # the texts are sentences of one
-    hidden: bool = False  # no row has a label
     header: tuple[str, ...] = ()  # of a tsv without one
     surplus: int = 0  # how many more columns may follow
 
@@ -27,14 +26,10 @@ class TableFormat:
 class PassageFormat:
     """RACE: a JSON object per passage: article, questions, options, answers."""
 
-    label: Names = ("answers",)
-
 
 @dataclass(frozen=True)
 class BlockFormat:
     """DPRD: blocks of four lines: sentence, pronoun, two candidates, the right one."""
-
-    label: Names = ("answer",)
 
 
 Format = TableFormat | PassageFormat | BlockFormat
@@ -54,7 +49,7 @@ class Split:
     name: str
     files: tuple[str, ...]
     format: Format
-    required: bool = True
+    required: bool = True  # it must be there, and have labels
     share: Share | None = None
 
     @property
@@ -79,13 +74,11 @@ def release_of(
     releases: tuple[Release, ...], splits: Mapping[str, int], files: tuple[str, ...]
 ) -> Release | None:
     """Return the release with these files or rows, if it is a known one."""
-    by_name = [release for release in releases if set(release.files) & set(files)]
-    by_rows = [
+    matching = [
         release
         for release in releases
-        if any(splits.get(split) == rows for split, rows in release.rows.items())
+        if {*release.files} & {*files} or release.rows.items() & splits.items()
     ]
-    matching = by_name or by_rows
     return matching[0] if len(matching) == 1 else None
 
 
@@ -120,10 +113,9 @@ def _export(texts: tuple[Names, ...], label: Names = ("label",)) -> TableFormat:
 
 def _exported(reading: TableFormat, *, test: bool, folder: str = "") -> Layout:
     """Return an export's splits; only a `test` is sure to be there and to have labels."""
-    hidden = reading if test else replace(reading, hidden=True)
     return (
         *files(reading, train=f"{folder}train", dev=f"{folder}validation"),
-        *files(hidden, test, test=f"{folder}test"),
+        *files(reading, test, test=f"{folder}test"),
     )
 
 
@@ -173,7 +165,7 @@ MNLI = (
             dev_mismatched="validation_mismatched",
         ),
         *files(
-            replace(NLI_EXPORT, hidden=True),
+            NLI_EXPORT,
             False,
             test_matched="test_matched",
             test_mismatched="test_mismatched",
@@ -246,7 +238,7 @@ STORY_ROWS = replace(STORY_EXPORT, form="csv")
 def _stories(validation: str, test: str, reading: TableFormat, labelled: bool = True) -> Layout:
     return (
         *_shared(validation, reading, Share(374, 1871)),
-        *files(replace(reading, hidden=not labelled), labelled, test=test),
+        *files(reading, labelled, test=test),
     )
 
 

@@ -78,7 +78,5 @@ def is_one_class(predictions: Array) -> bool:
 
 def majority_score(metric: str, labels: Array) -> float:
     """Score the best constant answer: the commonest class, for F1 class 1; 0 for correlations."""
-    if metric in ("matthews", "pearson", "spearman"):
-        return 0.0
     answer = 1 if metric == "f1" else int(np.bincount(labels.astype(np.int64)).argmax())
     return score(metric, labels, np.full(len(labels), answer))

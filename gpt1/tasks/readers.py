@@ -63,15 +63,6 @@ def splits_there(task: Task, folder: Path) -> list[Split]:
     )
 
 
-def splits_to_read(task: Task, folder: Path, row: TaskParams) -> list[Split]:
-    """Return the splits that a run uses: only labelled ones where eval_rows is a number. Raises
-    UserError.
-    """
-    return [
-        split for split in splits_there(task, folder) if split.format.label or row.eval_rows is None
-    ]
-
-
 def files_of(split: Split, folder: Path) -> list[list[Path]]:
     """Return, of each of a split's files, those that are there: itself, an export's parts, or
     none.
@@ -84,15 +75,14 @@ def files_of(split: Split, folder: Path) -> list[list[Path]]:
 def read_task(
     task: Task, folder: Path, row: TaskParams, max_unreadable_fraction: float
 ) -> tuple[dict[str, SplitRows], str]:
-    """Read every split that a run uses, and name the release ("" where a task has one). Raises
-    UserError.
+    """Read every split, without those that have no labels where eval_rows is a number, and name the
+    release ("" where a task has one). Raises UserError.
     """
-    chosen = splits_to_read(task, folder, row)
+    there = splits_there(task, folder)
     splits = {
-        split.name: read_split(task, split, folder, row, max_unreadable_fraction)
-        for split in chosen
+        split.name: read_split(task, split, folder, row, max_unreadable_fraction) for split in there
     }
-    files = tuple(file for split in chosen for file in split.files)
+    files = tuple(file for split in there for file in split.files)
     release = release_of(
         task.releases, {name: rows.rows_read for name, rows in splits.items()}, files
     )
@@ -139,7 +129,7 @@ def examples_of(
     for subset, paths in enumerate(present):
         for path in paths:
             readable, unreadable, first = 0, Counter[str](), Unreadable(0, "", "")
-            for row in read_rows(path, split.format, task):
+            for row in read_rows(path, split.format, task, split.required):
                 if isinstance(row, Example):
                     readable += 1
                     tally.examples += 1

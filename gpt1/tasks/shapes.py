@@ -28,57 +28,9 @@ def part_limit(context: int) -> int:
     return context // 2 - 2
 
 
-def classification(text: Ids, symbols: Symbols, context: int) -> Shaped:
-    """Make start text extract; the text keeps its first `context` - 2 tokens (the authors'
-    code).
-    """
-    return Shaped([[symbols.start, *text[: context - 2], symbols.extract]], len(text) > context - 2)
-
-
-def entailment(premise: Ids, hypothesis: Ids, symbols: Symbols, context: int) -> Shaped:
-    """Make start premise delimiter hypothesis extract; each part keeps its head (the authors'
-    code).
-    """
-    limit = part_limit(context)
-    sequence = [
-        symbols.start,
-        *premise[:limit],
-        symbols.delimiter,
-        *hypothesis[:limit],
-        symbols.extract,
-    ]
-    return Shaped([sequence], max(len(premise), len(hypothesis)) > limit)
-
-
-def similarity(first: Ids, second: Ids, symbols: Symbols, context: int) -> Shaped:
-    """Make both orders of a pair; the classifier adds their hidden states."""
-    forward, backward = (
-        entailment(first, second, symbols, context),
-        entailment(second, first, symbols, context),
-    )
-    return Shaped(forward.sequences + backward.sequences, forward.truncated)
-
-
-def choice(story: Ids, endings: Sequence[Ids], symbols: Symbols, context: int) -> Shaped:
-    """Story Cloze (the authors' code): make start story delimiter ending extract for each
-    ending.
-    """
-    shaped = [entailment(story, ending, symbols, context) for ending in endings]
-    return Shaped([each.sequences[0] for each in shaped], any(each.truncated for each in shaped))
-
-
-def question_choice(
-    passage: Ids, question: Ids, answers: Sequence[Ids], symbols: Symbols, context: int
-) -> Shaped:
-    """RACE: make start passage question delimiter answer extract for each answer (paper, section
-    3.3: no delimiter before the question).
-    """
-    prefix, cut_answers, truncated = question_parts(passage, question, answers, context, 3)
-    sequences = [
-        [symbols.start, *prefix, symbols.delimiter, *answer, symbols.extract]
-        for answer in cut_answers
-    ]
-    return Shaped(sequences, truncated)
+def pair(first: Ids, second: Ids, symbols: Symbols) -> list[int]:
+    """Make start first delimiter second extract."""
+    return [symbols.start, *first, symbols.delimiter, *second, symbols.extract]
 
 
 def question_parts(
@@ -99,17 +51,27 @@ def question_parts(
 def shape(
     kind: str, context_parts: Sequence[Ids], choices: Sequence[Ids], symbols: Symbols, context: int
 ) -> Shaped:
-    """Return an example's sequences from its texts' ids. Raises ValueError for other parts than its
-    kind has.
+    """Return an example's sequences from its texts' ids; a part that is cut keeps its head. Raises
+    ValueError for other parts than its kind has.
     """
-    if kind == "classification" and len(context_parts) == 1 and not choices:
-        return classification(context_parts[0], symbols, context)
-    if kind in ("entailment", "similarity") and len(context_parts) == 2 and not choices:
-        return (entailment if kind == "entailment" else similarity)(
-            context_parts[0], context_parts[1], symbols, context
-        )
-    if kind == "multiple_choice" and choices and len(context_parts) == 1:
-        return choice(context_parts[0], choices, symbols, context)
-    if kind == "multiple_choice" and choices and len(context_parts) == 2:
-        return question_choice(context_parts[0], context_parts[1], choices, symbols, context)
-    raise ValueError(f"{kind} cannot have {len(context_parts)} parts and {len(choices)} choices")
+    match kind, [*context_parts], [*choices]:
+        case "classification", [text], []:
+            limit = context - 2  # the authors' code
+            return Shaped([[symbols.start, *text[:limit], symbols.extract]], len(text) > limit)
+        case "entailment", [premise, hypothesis], []:
+            pairs = [(premise, hypothesis)]
+        case "similarity", [first, second], []:  # the classifier adds the hidden states of both
+            pairs = [(first, second), (second, first)]
+        case "multiple_choice", [story], [_, *_]:  # Story Cloze
+            pairs = [(story, ending) for ending in choices]
+        case "multiple_choice", [passage, question], [_, *_]:
+            # RACE (paper, section 3.3: no delimiter before the question)
+            prefix, answers, truncated = question_parts(passage, question, choices, context, 3)
+            return Shaped([pair(prefix, answer, symbols) for answer in answers], truncated)
+        case _:
+            raise ValueError(
+                f"{kind} cannot have {len(context_parts)} parts and {len(choices)} choices"
+            )
+    limit = part_limit(context)
+    sequences = [pair(first[:limit], second[:limit], symbols) for first, second in pairs]
+    return Shaped(sequences, any(len(part) > limit for parts in pairs for part in parts))

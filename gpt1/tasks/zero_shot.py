@@ -35,20 +35,20 @@ def best_threshold(scores_n: Floats, labels_n: Integers) -> float:
     """Return the threshold with the best Matthews correlation, where a score above it means class
     1; of equals the lowest.
     """
-    order = np.argsort(scores_n, kind="stable")
-    ranked, positive = scores_n[order], (labels_n[order] == 1).astype(np.float64)
-    cuts = (
-        np.flatnonzero(np.diff(ranked) > 0) + 1
-    )  # so many of the lowest scores are at most the threshold
-    below, positive_below = cuts.astype(np.float64), np.cumsum(positive)[cuts - 1]
-    total, positives = float(len(ranked)), float(positive.sum())
-    covariance = (positives - positive_below) * total - positives * (total - below)
-    scale = np.sqrt(positives * (total - positives) * below * (total - below))
+    from sklearn.metrics import confusion_matrix_at_thresholds
+
+    counts = confusion_matrix_at_thresholds(labels_n, scores_n, pos_label=1)
+    # of each distinct score, ascending: how many answers are right or wrong if it means class 1
+    true_0, false_1, false_0, true_1, distinct = map(np.flip, counts)
+    scale = np.sqrt(
+        (true_1 + false_0) * (true_0 + false_1) * (true_0 + false_0) * (true_1 + false_1)
+    )
+    covariance = true_1 * true_0 - false_1 * false_0
     correlations = np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0)
-    best = int(np.argmax(correlations)) if len(cuts) else -1
-    if best < 0 or correlations[best] <= 0:
+    best = int(np.argmax(correlations))
+    if correlations[best] <= 0:
         return -np.inf
-    low, high = ranked[cuts[best] - 1], ranked[cuts[best]]
+    low, high = distinct[best - 1], distinct[best]
     return float(
         min(low + (high - low) / 2, np.nextafter(high, low))
     )  # never `high` itself, however near it is

@@ -5,9 +5,7 @@ Needs transformers, tokenizers, ftfy and spacy (no spaCy model).
 """
 # mypy: ignore-errors
 
-import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from tokenizers.models import BPE
@@ -35,9 +33,7 @@ class GPT1Tokenizer(PreTrainedTokenizer):
         self, vocab_file: str, merges_file: str, kind: str | None = None, **kwargs: Any
     ) -> None:
         # under the names by which save_pretrained knows them
-        self.encoder: dict[str, int] = json.loads(Path(vocab_file).read_text(encoding="utf-8"))
-        lines = Path(merges_file).read_text(encoding="utf-8").split("\n")[1:]
-        merges = [tuple(line.split(" ")) for line in lines if line]
+        self.encoder, merges = BPE.read_file(vocab_file, merges_file)
         self.bpe_ranks = {pair: rank for rank, pair in enumerate(merges)}
         self.pairs = BPE(self.encoder, merges, unk_token="<unk>", end_of_word_suffix="</w>")
         self.kind = kind
