@@ -19,14 +19,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 121_085,
-    "product, files": 173,
-    "tests, tokens": 101_733,
+    "product, tokens": 116_670,
+    "product, files": 171,
+    "tests, tokens": 101_036,
     "tests, files": 88,
-    "benchmarks, tokens": 14_692,
+    "benchmarks, tokens": 14_686,
     "benchmarks, files": 12,
-    "pages, bytes": 141_787,
-    "scripts and templates, bytes": 14_671,
+    "pages, bytes": 141_534,
+    "scripts and templates, bytes": 14_562,
 }
 
 
