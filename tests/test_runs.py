@@ -115,7 +115,7 @@ def test_runs_that_agree_and_that_do_not(tmp_path, capsys):
     assert "finetune.lambda_lm 0.1 here, 0.5 there" in " ".join(capsys.readouterr().out.split())
     params.write_text(re.sub("learning_rate: 0.0015", "beta1: 0.9", params.read_text()))
     table("table5", run=str(params.parent), against=TOWN)
-    assert "cola.finetune.learning_rate 0.0009 here, 0.0015 there" in capsys.readouterr().out
+    assert "race.finetune.learning_rate 0.0009 here, 0.0015 there" in capsys.readouterr().out
 
 
 def test_a_table_is_shown_without_pandas(elsewhere, capsys, monkeypatch):
