@@ -57,7 +57,6 @@ def main() -> None:
         write_table(rows, folder / REPORT / "predictions" / PREDICTIONS)
         shutil.copyfile("params.yaml", folder / "params.yaml")
         pack_models(folder)
-        write_page(folder / INDEX)
         known = facts()
         for page in sys.argv[2:]:
             blob = output("git", "rev-parse", f"{known['Commit'].split(',')[0]}:{page}")
@@ -65,6 +64,9 @@ def main() -> None:
                 sys.exit(f"error: expected {page} in the run's commit, found none: commit it first")
             known["Predicted in"] = f"{page}, git blob {blob}"
         write_json(folder / RUN, {"facts": known})
+    shutil.copyfile(target / RUN, RUN)  # the page of a packed run compares it with no other
+    write_page(target / INDEX)
+    Path(RUN).unlink()
 
 
 if __name__ == "__main__":
