@@ -51,9 +51,8 @@ def main() -> None:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, folder / path)
         (folder / REPORT / "predictions").mkdir(parents=True)
-        rows = load(".")[1]
-        # zero-shot ones are as many again
-        rows = rows[rows["update"].isna()].drop(columns="outdated")
+        # without zero-shot ones, which are as many again
+        rows = load(".")[1].query("update.isna()").drop(columns="outdated")
         write_table(rows, folder / REPORT / "predictions" / PREDICTIONS)
         shutil.copyfile("params.yaml", folder / "params.yaml")
         pack_models(folder)
@@ -63,10 +62,9 @@ def main() -> None:
             if not blob:
                 sys.exit(f"error: expected {page} in the run's commit, found none: commit it first")
             known["Predicted in"] = f"{page}, git blob {blob}"
-        write_json(folder / RUN, {"facts": known})
-    shutil.copyfile(target / RUN, RUN)  # the page of a packed run compares it with no other
-    write_page(target / INDEX)
-    Path(RUN).unlink()
+        write_json(Path(RUN), {"facts": known})
+        write_page(folder / INDEX)  # of a packed run, which has RUN, compares it with no other
+        shutil.move(RUN, folder / RUN)
 
 
 if __name__ == "__main__":

@@ -21,12 +21,12 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 116_670,
     "product, files": 171,
-    "tests, tokens": 101_036,
+    "tests, tokens": 101_041,
     "tests, files": 88,
-    "benchmarks, tokens": 14_686,
+    "benchmarks, tokens": 14_689,
     "benchmarks, files": 12,
     "pages, bytes": 141_534,
-    "scripts and templates, bytes": 14_562,
+    "scripts and templates, bytes": 14_547,
 }
 
 

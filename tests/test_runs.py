@@ -49,6 +49,7 @@ def test_it_can_be_looked_at_from_an_empty_folder(elsewhere, capsys, monkeypatch
     report(run=TOWN)
     page = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
+    assert "agree with reference" not in page
     assert list(elsewhere.iterdir()) == [], "looking writes nothing"
 
 
