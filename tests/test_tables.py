@@ -134,6 +134,7 @@ def test_glue_is_the_mean_over_the_tasks_that_are_there():
     paper = np.mean([56.0, 88.1, 45.4, (82.1 + 81.4) / 2, 88.5])
     assert table.loc["Finetuned Transformer LM", "GLUE 5/9"] == pytest.approx(paper)
     assert "GLUE: the mean over CoLA, QQP, MNLI, QNLI, RTE" in text
+    assert shown("table5")[0].loc["this run: full", "MNLI"] == pytest.approx(mnli)
 
 
 @pytest.mark.parametrize(

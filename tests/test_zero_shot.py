@@ -17,6 +17,7 @@ from gpt1.model.gpt import Decoder
 from gpt1.model.lstm import Lstm
 from gpt1.tasks import prompts, zero_shot
 from gpt1.tasks.file_rows import pronoun_place, read_blocks
+from gpt1.tasks.metrics import score
 from gpt1.tasks.rows import Example, Unreadable
 
 SIZES = tiny_sizes(feed_forward=40, deviation=0.4)
@@ -151,7 +152,9 @@ def test_cola_by_hand():
 def test_long_texts_keep_their_heads_and_fit():
     long = list(range(100))
     assert prompts.sentence(long, 16).continuations == [long[:16]]
-    assert prompts.next_word(long, [201], [[202], [203, 204]], 16).prefix == [*long[:13], 201]
+    made = prompts.next_word(long, [201], [[202], [203, 204]], 16)
+    assert (made.prefix, made.truncated) == ([*long[:13], 201], True)
+    assert not prompts.next_word(long[:13], [201], [[202], [203, 204]], 16).truncated
     # a quarter of 16, less room for symbols: 3
     made = prompts.choice(long, [101, 102, 103, 104], [long[:9], [105]], 16)
     assert (made.prefix, made.continuations) == ([*long[:10], 101, 102, 103], [[0, 1, 2], [105]])
@@ -185,6 +188,14 @@ def test_threshold_lies_between_neighbours_and_ties_go_low():
         ([1.0, 2.0], [1, 1], -np.inf),  # one class alone has no correlation
     ]:
         assert zero_shot.best_threshold(np.array(scores), np.array(labels)) == threshold
+    generator = np.random.default_rng(0)
+    for scores, labels in generator.integers(6, size=(50, 2, 12)):
+
+        def quality(threshold, scores=scores, labels=labels):
+            return score("matthews", labels % 2, (scores > threshold).astype(int))
+
+        best = zero_shot.best_threshold(scores.astype(float), labels % 2)
+        assert quality(best) == pytest.approx(max(map(quality, [-np.inf, *scores])))
 
 
 def test_words_of_several_or_unknown_pieces_are_noted():
