@@ -21,7 +21,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 116_670,
     "product, files": 171,
-    "tests, tokens": 101_041,
+    "tests, tokens": 101_227,
     "tests, files": 88,
     "benchmarks, tokens": 14_689,
     "benchmarks, files": 12,
