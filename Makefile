@@ -36,7 +36,7 @@ setup:  ## a virtual environment with the pinned packages (TORCH_INDEX=URL: torc
 	rm -f "$$done"; [[ $$index || -e /proc/driver/nvidia ]] && torch=$$index || torch=https://download.pytorch.org/whl/cpu; \
 	install() { "$$venv/bin/python" -I -m pip install --disable-pip-version-check -c constraints.txt "$$@"; }; \
 	say "torch$${torch:+, from $$torch if it answers}"; \
-	{ install -qq --retries 1 --no-deps $${torch:+--extra-index-url "$$torch"} torch uv && say "the other packages of constraints.txt" && \
+	{ install -qq --retries 1 --no-deps $${torch:+--extra-index-url "$$torch"} torch uv && say "the other packages" && \
 	  { "$$venv/bin/uv" pip install -q --python "$$venv/bin/python" -c constraints.txt -e '.[test]' || { say "not by uv: by pip"; install -q -e '.[test]'; }; }; } || \
 	  fail "not installed, for the reason above (a network? pip config list); the same command begins anew"; \
 	wanted >"$$done.next" && mv "$$done.next" "$$done" && say "done in $$SECONDS s"
@@ -48,7 +48,7 @@ reproduce: profile  ## run it all as params.yaml says, or PROFILE=town, and show
 	gpt1 sync
 	@gpt1 table
 
-# An edited params.yaml is nobody's to overwrite.
+# An edited params.yaml is kept.
 profile: setup
 	@if [[ '$(PROFILE)' ]] && ! grep -qx 'profile: $(PROFILE)' params.yaml; then \
 	  git diff --quiet HEAD -- params.yaml || { \

@@ -22,7 +22,7 @@ from gpt1.model.lstm import Network
 from gpt1.params.profile import compose
 from gpt1.params.schema import Model, Pretrain, validate
 from gpt1.train import launch, optim
-from gpt1.train.batches import Integers, shares
+from gpt1.train.batches import Integers, split_batch
 from gpt1.train.engine import make_engine
 from gpt1.train.launch import Machine
 from gpt1.train.loop import MicroBatch, Stop, take_update
@@ -203,7 +203,7 @@ def our_step(
     """
     network, recipe, context = network or size.network(), size.recipe, size.model.context
     speed_up(network, recipe, machine, UPDATES * size.tokens())
-    rows = shares(
+    rows = split_batch(
         np.arange(recipe.batch_size),
         machine.rank,
         machine.processes,

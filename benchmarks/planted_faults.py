@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from our_imports import imports
 
-ROOMS = (
+PACKAGES = (
     "gpt1/model/**/*.py",
     "gpt1/train/objectives.py",
     "gpt1/train/optim.py",
@@ -152,7 +152,7 @@ def main() -> None:
     given = parser.parse_args()
     every = [
         (path, number)
-        for path in sorted({path for room in ROOMS for path in Path().glob(room)})
+        for path in sorted({path for package in PACKAGES for path in Path().glob(package)})
         for number in range(len(list(places(ast.parse(path.read_text(encoding="utf-8"))))))
     ]
     drawn = random.Random(given.seed).sample(every, min(given.faults, len(every)))

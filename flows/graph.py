@@ -14,7 +14,7 @@ from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gpt1.base.errors import UserError, perhaps
+from gpt1.base.errors import UserError, did_you_mean
 from gpt1.base.files import refuse_links
 from gpt1.base.locks import locked
 from gpt1.params.yaml import read_yaml
@@ -60,7 +60,7 @@ def read_graph(targets: Sequence[str]) -> dict[str, Stage]:
                 for name in targets:
                     if name not in names:
                         raise UserError(
-                            f"no stage {name}{perhaps(name, names)} (all: dvc stage list)"
+                            f"no stage {name}{did_you_mean(name, names)} (all: dvc stage list)"
                         )
                 collected = (repo.stage.collect(name, with_deps=True) for name in targets)
                 chosen = set(chain(*collected)) or graph

@@ -176,7 +176,7 @@ def task_runner() -> Any:
     """Return where stages run: threads, or a cluster whose machines share this folder. Raises
     UserError.
     """
-    runner = setting("GPT1_TASK_RUNNER")
+    runner = setting("GPT1_TASK_RUNNER") or None
     if runner not in (None, "ray", "dask"):
         raise UserError(f"GPT1_TASK_RUNNER: expected ray or dask, found {runner}; unset it")
     try:

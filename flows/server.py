@@ -19,7 +19,7 @@ from gpt1.base.errors import UserError
 from gpt1.base.interrupts import end_with_parent
 from gpt1.base.locks import announced, server_address
 from gpt1.base.machine import setting
-from gpt1.tracking.address import switched_off, tracking_uri
+from gpt1.tracking.address import switched_off, tracking_uri, without_password
 
 PREFECT_PORT, MLFLOW_PORT = 4200, 5000  # where they are free
 PATIENCE_SECONDS = 120.0  # without a new line in its log
@@ -197,8 +197,8 @@ def prefect_server(lasting: bool = False) -> Iterator[str]:
     ports = usual_ports(PREFECT_PORT) if lasting else usual_ports()
     if named:
         line = (
-            f"no Prefect server answers at {url}, which PREFECT_API_URL or your Prefect profile"
-            f" names ({refusal})"
+            f"no Prefect server answers at {without_password(url)}, which PREFECT_API_URL or your"
+            f" Prefect profile names ({refusal})"
         )
         if not lasting:
             print(f"{line}: this run has a server of its own", file=sys.stderr)

@@ -33,7 +33,7 @@ ENDING = """
 \b
 Exit status:
     0    all is well
-    1    a stage that failed, or an error that nobody foresaw
+    1    a stage that failed, or an unexpected error
     2    a mistake that one line names, with what to do
     75   a fault of a network or a disk that may be over soon
     130  ended by Ctrl-C

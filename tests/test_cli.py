@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 from gpt1.base import errors
-from gpt1.base.errors import perhaps
+from gpt1.base.errors import did_you_mean
 from gpt1.cli import COMMANDS, ENDING, app, main
 
 NAMES = [name.rstrip("_") for name in COMMANDS]
@@ -119,7 +119,10 @@ def test_a_command_line_that_cannot_be_understood_is_one_line(monkeypatch, capsy
     for words, told in [
         ("table tabel2", r"'tabel2' is not one of 'table2', "),
         ("table --format json", r"Missing argument 'name'.*table2, table3"),
-        ("table table2 --format csv --against x", "--against knows --format terminal alone"),
+        (
+            "table table2 --format csv --against x",
+            "--against: expected --format terminal, found csv",
+        ),
         ("table table2 --format pdf", "'pdf' is not one of 'terminal'"),
         ("table table2 more", "unexpected extra argument"),
         ("run -j none", "'-j' / '--lanes'"),
@@ -138,9 +141,12 @@ def test_a_command_line_that_cannot_be_understood_is_one_line(monkeypatch, capsy
 
 
 def test_a_wrong_name_is_met_with_the_one_that_was_meant():
-    assert perhaps("colla", ["cola", "rte"]) == "; did you mean cola?"
-    assert perhaps("xyz", ["cola", "rte"]) == ""
-    assert perhaps("lr", ["lambda_lm", "learning_rate"], "a.") == "; did you mean a.learning_rate?"
+    assert did_you_mean("colla", ["cola", "rte"]) == "; did you mean cola?"
+    assert did_you_mean("xyz", ["cola", "rte"]) == ""
+    assert (
+        did_you_mean("lr", ["lambda_lm", "learning_rate"], "a.")
+        == "; did you mean a.learning_rate?"
+    )
 
 
 FULL, READ_ONLY = "No space left on device", "Read-only file system"

@@ -55,12 +55,16 @@ def test_paper_profile_says_what_the_paper_says():
         ("pretrain.updates", 10, "either pretrain.epochs or pretrain.updates"),
         ("pretrain.precision", "fp16", "pretrain.precision: found 'fp16', expected 'bf16' or"),
         ("pretrain.learning_rate", float("nan"), "pretrain.learning_rate: found nan"),
-        ("sources.cola", None, "a source that is needed: expected books, "),
+        ("sources.cola", None, "sources: expected cola, which this run needs; found none"),
         ("ablations.lstm.network", "gru", "ablations.lstm.network: found 'gru', expected 'transf"),
         ("ablations.no_aux_lm.tasks", {"cola": "qa"}, "found cola: qa"),
         ("transfer.mnli.layers", [0, 13], "transfer.mnli.layers: expected 0, 1, 2, "),
         ("transfer.imdb", {"group": "nli", "layers": None}, "transfer.imdb: expected snli: nli"),
         ("networks.pretrain", ["transformer"], "networks.zero_shot: .* found lstm"),
+        ("finetune.seeds", [0, 0], "finetune.seeds: expected each seed once"),
+        ("ablations.no_pretraining.finetune", {"dropout": 0.0}, "expected none; found all"),
+        ("tasks.cola.finetune", {"transfer": 99}, "tasks.cola.finetune.transfer: .* found 99"),
+        ("town", {"seed": 0, "books": 1, "page": 1}, "unknown key town.page .*mean town.pages"),
     ],
 )
 def test_a_wrong_value_is_one_line(dotted, value, line):

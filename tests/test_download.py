@@ -154,19 +154,19 @@ def test_terms_are_shown_and_accepted_by_name(checkout, hub):
             f"--download qnli,snli,scitail --books pg19@{'f' * 40}",
             None,
             [
-                "qnli did not come (FileNotFoundError: datasets/nyu-mll/glue@",
+                "qnli: download failed (FileNotFoundError: datasets/nyu-mll/glue@",
                 "/plain_text/* (repository not found)); by hand: hf download stanfordnlp/snli",
                 "(revision not found)); by hand: hf download emozilla/",
-                "scitail did not come (OSError: expected the checksum",
+                "scitail: download failed (OSError: expected the checksum",
             ],
         ),
         pytest.param(
             "--download cola",
             900,
-            ["cola did not come (RemoteProtocolError: peer closed"],
+            ["cola: download failed (RemoteProtocolError: peer closed"],
             marks=pytest.mark.long,  # the client tries again, for 20 seconds
         ),
-        ("--download stsb", 90, ["stsb did not come (RemoteProtocolError"]),
+        ("--download stsb", 90, ["stsb: download failed (RemoteProtocolError"]),
     ],
 )
 def test_a_download_in_vain_is_one_line(checkout, hub, words, cut, lines):
@@ -174,7 +174,7 @@ def test_a_download_in_vain_is_one_line(checkout, hub, words, cut, lines):
     said = profile(hub, "small", *words.split(), status=75)
     for line in lines:
         assert line in said
-    assert said.splitlines()[-1].startswith("error: did not come: ")
+    assert said.splitlines()[-1].startswith("error: download failed: ")
     assert not Path("params.yaml").exists()
     assert not [*Path("data/raw").glob("*/")]
 
@@ -183,9 +183,9 @@ def test_a_download_in_vain_is_one_line(checkout, hub, words, cut, lines):
 def test_without_a_network_each_source_has_a_line_within_ten_seconds(checkout, hub):
     said = profile(hub, *SMALL, status=75, HF_ENDPOINT="http://127.0.0.1:9")
     assert "Retrying" not in said, "which takes half a minute"
-    found = re.findall(r"^(\w+) did not come \(ConnectError", said, re.M)
+    found = re.findall(r"^(\w+): download failed \(ConnectError", said, re.M)
     assert sorted(found) == ["books", "mnli", "mrpc", "rte"]
-    assert "error: did not come: mnli, rte, mrpc, books; run the same command again" in said
+    assert "error: download failed: mnli, rte, mrpc, books; run the same command again" in said
 
 
 @pytest.mark.slow
@@ -237,6 +237,8 @@ def test_sentences_are_no_corpus(tmp_path):
     ):
         refuse_short(tmp_path, "text", 64)
     refuse_short(tmp_path, "text", 8)
+    (tmp_path / "train.parquet").rename(tmp_path / ".train.parquet")
+    refuse_short(tmp_path, "text", 64)
 
 
 def test_every_origin_is_of_a_source_and_whole():

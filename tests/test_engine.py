@@ -77,7 +77,7 @@ def run_pretraining(recipe, micro_batch, updates=UPDATES, same=False):
         rows = windows(1 if same else update)
         shared = [
             MicroBatch(len(part) / BATCH, torch.from_numpy(rows[part]))
-            for part in batches.shares(np.arange(BATCH), 0, 1, micro_batch)
+            for part in batches.split_batch(np.arange(BATCH), 0, 1, micro_batch)
         ]
         losses.append(
             take_update(
@@ -108,12 +108,12 @@ def test_loss_falls_and_first_loss_is_that_of_chance(recipe):
 
 
 def test_every_epoch_shows_each_row_once_in_another_order():
-    seen = [batches.members(10, 3, 7, update) for update in range(1, 7)]
+    seen = [batches.batch_rows(10, 3, 7, update) for update in range(1, 7)]
     for epoch in (seen[:3], seen[3:]):
         assert len(set(np.concatenate(epoch).tolist())) == 9, "the incomplete last batch is dropped"
     assert not np.array_equal(np.concatenate(seen[:3]), np.concatenate(seen[3:]))
-    assert np.array_equal(batches.members(10, 3, 7, 5), seen[4])
-    assert not np.array_equal(batches.members(10, 3, 8, 1), seen[0])
+    assert np.array_equal(batches.batch_rows(10, 3, 7, 5), seen[4])
+    assert not np.array_equal(batches.batch_rows(10, 3, 8, 1), seen[0])
 
 
 def test_shares_make_up_the_batch():
@@ -121,7 +121,7 @@ def test_shares_make_up_the_batch():
         parts = [
             part
             for rank in range(processes)
-            for part in batches.shares(np.arange(8), rank, processes, micro_batch)
+            for part in batches.split_batch(np.arange(8), rank, processes, micro_batch)
         ]
         assert sorted(np.concatenate(parts).tolist()) == list(range(8))
         assert max(map(len, parts)) <= micro_batch
@@ -187,7 +187,7 @@ def test_fine_tuning_batches_sorted_by_length_are_one_batch(recipe):
         rows = batches.by_length(examples, np.arange(8))
         parts = [
             MicroBatch(len(part) / 8, batches.pad(examples, rows[part]))
-            for part in batches.shares(np.arange(8), 0, 1, micro_batch)
+            for part in batches.split_batch(np.arange(8), 0, 1, micro_batch)
         ]
         found.append(
             [
@@ -238,7 +238,7 @@ def test_settings_of_deepspeed_that_no_training_bears_are_one_line(
         ({"bf16": {"enabled": "auto"}}, "found bf16: leave it out"),
         ({"gradient_accumulation_steps": 4}, "found gradient_accumulation_steps: leave it out"),
         ({"gradient_clipping": "1.0", "scheduler": {}}, "found scheduler, gradient_clipping:"),
-        ({"zero_optimization": 1}, "expected settings of DeepSpeed in JSON"),
+        ({"zero_optimization": 1}, "expected JSON"),
     ]:
         with pytest.raises(UserError, match=line):
             config(**changed)

@@ -178,7 +178,7 @@ def test_a_folder_that_holds_something_is_never_replaced(model, tmp_path):
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     for name in ("mine", "link", "mine/thesis.txt"):
-        with pytest.raises(UserError, match="expected a new or empty folder"):
+        with pytest.raises(UserError, match="expected a new folder, found one in use"):
             export_language_model(weights, vocabulary_folder, tmp_path / name)
     assert (tmp_path / "mine/thesis.txt").read_text() == "years of work"
     (tmp_path / "empty").mkdir()

@@ -61,6 +61,7 @@ def test_the_machine_is_read_from_env_files_and_the_environment_wins(monkeypatch
     machine = read_machine()
     assert (machine.device, machine.processes, machine.micro_batch_for(512)) == ("cpu", 2, 5)
     assert decide({}, 0, 1).micro_batch_for(512) == 8
+    assert decide({"RANK": "0"}, 0, 1).processes == 1
 
 
 def test_rows_that_fit_a_gpu_by_hand():

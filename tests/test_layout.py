@@ -37,7 +37,7 @@ def rows(text):
 
 
 GROUND = "base params.schema"
-ROOMS = rows(  # room: what of ours it may import
+PACKAGES = rows(  # package: what of ours it may import
     """
 base: base
 params: GROUND params sources tasks
@@ -88,11 +88,11 @@ def test_imports_point_down():
     """Stages meet through data/<stage>/, never by import; flows know how stages run, not what they do."""
     for path in [*SOURCES, *FLOWS]:
         top, *inner = path.relative_to(ROOT).parts
-        room = top if top == "flows" else inner[0].removesuffix(".py")
-        for name in imports(path) if room != "__init__" else ():
+        package = top if top == "flows" else inner[0].removesuffix(".py")
+        for name in imports(path) if package != "__init__" else ():
             ours = name.removeprefix("gpt1.")
-            assert ours == name or within(ours, ROOMS[room]), (
-                f"{relative(path)} imports {name}: {room} may import only {ROOMS[room]}"
+            assert ours == name or within(ours, PACKAGES[package]), (
+                f"{relative(path)} imports {name}: {package} may import only {PACKAGES[package]}"
             )
 
 
@@ -106,11 +106,11 @@ def test_each_library_has_its_home():
 
 
 def test_every_room_is_ruled():
-    rooms = {path.relative_to(ROOT / "gpt1").parts[0].removesuffix(".py") for path in SOURCES} - {
-        "__init__"
-    }
-    assert rooms | {"flows"} == set(ROOMS), (
-        "a new room needs its row in ROOMS; a row without a room goes"
+    packages = {
+        path.relative_to(ROOT / "gpt1").parts[0].removesuffix(".py") for path in SOURCES
+    } - {"__init__"}
+    assert packages | {"flows"} == set(PACKAGES), (
+        "a new package needs its row in PACKAGES; a row without a package goes"
     )
 
 
@@ -191,7 +191,7 @@ def test_packages_run_nothing_at_import():
     for path in SOURCES:
         public = relative(path) == "gpt1/results/__init__.py"  # load, which imports later
         assert path.name != "__init__.py" or len(ast.parse(path.read_text()).body) <= 1 + public, (
-            f"{relative(path)}: a docstring only, so that importing a room costs nothing"
+            f"{relative(path)}: a docstring only, so that importing a package costs nothing"
         )
 
 

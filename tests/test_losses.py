@@ -22,7 +22,7 @@ def test_language_model_is_a_mean_over_real_tokens_of_each_sequence():
         torch.from_numpy(hidden).float(),
         torch.from_numpy(embeddings).float(),
         torch.from_numpy(targets),
-        losses.real_targets(torch.tensor(lengths), 5, torch.device("cpu")),
+        losses.computed_targets(torch.tensor(lengths), 5, torch.device("cpu")),
     )
     np.testing.assert_allclose(found.losses_n.numpy(), expected, rtol=1e-5)
     assert found.mean.item() == pytest.approx(np.mean(expected), rel=1e-5)

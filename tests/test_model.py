@@ -10,11 +10,11 @@ import torch
 from by_hand import states
 from made_data import paper, seeded, tiny_sizes
 
-from gpt1.model import layout
+from gpt1.model import packing
 from gpt1.model.gpt import Decoder
 from gpt1.model.heads import first_extract
-from gpt1.model.layout import few, real_places
 from gpt1.model.networks import parameters_by_component
+from gpt1.model.packing import computed_places, round_up
 
 TINY = tiny_sizes(context=12, deviation=0.3)
 
@@ -76,12 +76,12 @@ def test_little_is_computed_for_padding(worth, groups, monkeypatch):
     """
     model, lengths = decoder(), (6, 1, 12)
     tokens_bt = torch.arange(3 * 12).view(3, 12) % 20
-    monkeypatch.setitem(layout.WORTH_A_GROUP, "cpu", worth)
-    real = real_places(torch.tensor(lengths), 12, tokens_bt.device)
-    assert len(real.places_m) == 20
-    assert len(real.groups) == groups
-    assert len({few(m) for m in range(128, 256)}) == 9
-    together_btd = model(tokens_bt, 0.0, real).hidden_btd
+    monkeypatch.setitem(packing.WORTH_A_GROUP, "cpu", worth)
+    computed = computed_places(torch.tensor(lengths), 12, tokens_bt.device)
+    assert len(computed.places_m) == 20
+    assert len(computed.groups) == groups
+    assert len({round_up(m) for m in range(128, 256)}) == 9
+    together_btd = model(tokens_bt, 0.0, computed).hidden_btd
     sum(together_btd[row, :length].square().sum() for row, length in enumerate(lengths)).backward()
     gradients = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()

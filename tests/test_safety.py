@@ -13,7 +13,9 @@ import pytest
 from gpt1.base.errors import UserError, printable, run_stage
 
 ROOT = Path(__file__).parents[1]
-SOURCES = [path for room in ("gpt1", "flows", "benchmarks") for path in (ROOT / room).rglob("*.py")]
+SOURCES = [
+    path for package in ("gpt1", "flows", "benchmarks") for path in (ROOT / package).rglob("*.py")
+]
 STARTED = [
     *SOURCES,
     ROOT / "Makefile",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_data import change_json
+from made_data import change_json, write_params
 from made_results import group, write_task
 
 from gpt1.base.errors import UserError
@@ -54,6 +54,7 @@ def change_split(task, split, **counts):
 
 def write_run(*tasks):
     """A run's results in the current folder, of as many test rows as GLUE has."""
+    write_params(Path())
     for task in tasks:
         files = {split: name for name, (of, split, _, _) in BOARD.items() if of == task}
         answers = {
@@ -146,6 +147,7 @@ def test_what_a_run_lacks_is_named_and_filled_only_when_asked(elsewhere, capsys)
 
 
 def test_a_run_without_any_of_glue_s_rows_is_refused_even_with_fill(elsewhere):
+    write_params(Path())
     refused("expected a run with answers to GLUE's test files, found none")
     refused(r"expected a file whose name ends with \.zip", target="data")
 

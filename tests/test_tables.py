@@ -22,6 +22,7 @@ from gpt1.params.schema import read_params
 from gpt1.results.page import write_page
 from gpt1.results.paper import TABLES
 from gpt1.results.predictions import predictions_of, sources_of
+from gpt1.results.report import curves_of
 from gpt1.results.runs import NAMES, SCORES, read_table
 from gpt1.results.tables import table_of
 from gpt1.stages import report
@@ -62,7 +63,7 @@ def test_a_score_by_hand_and_what_is_missing_is_said():
     assert np.isnan(table.loc["± over 2 seeds", "QNLI"])
     assert "Not run, so no score: MNLI-m, MNLI-mm, SNLI, SciTail." in text
     assert "Fewer seeds than other columns have: QNLI 1." in text
-    assert "On dev at the last update" in text
+    assert "Dev scores after the last update" in text
     one = read_table(Path("data/report/table2", SCORES)).set_index("column").loc["QNLI"]
     assert one["error"] == pytest.approx(4, rel=0.2)  # 100 √(.8 · .2 / 100)
     assert (one["n"], one["split"]) == (100, "dev")
@@ -235,6 +236,9 @@ def test_a_whole_run_twice_in_every_format(capsys):
     assert claims.loc["zero_shot", "difference"] == pytest.approx(100 - 500 / 9)
     assert claims.loc["zero_shot", "low"] < claims.loc["zero_shot", "high"]
     assert claims.loc["more_layers", "columns"] == "MNLI-m"
+    networks = read_params().networks.model_copy(update={"pretrain": ("transformer",)})
+    later = read_params().model_copy(update={"networks": networks})
+    assert {*curves_of(later)[1]["network"]} == {"transformer"}, "others are of an earlier run"
     page = Path("data/report/index.html").read_text()
     assert len(page) < 300_000
     assert "http://" not in page.replace("http://www.w3.org", "")

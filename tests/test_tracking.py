@@ -178,10 +178,10 @@ def test_the_experiment_says_what_it_is_and_the_page_is_named(fresh, capsys):
     sync(read_params())
     assert "A run for each" in experiment().tags["mlflow.note.content"]
     with announced("mlflow") as announce:
-        announce("http://127.0.0.1:5317")
+        announce("http://ann:secret@127.0.0.1:5317")
         sync_and_say()
     page = capsys.readouterr().out.split("next: ")[1].strip()
-    start = f"http://127.0.0.1:5317/#/experiments/{experiment().experiment_id}/runs?"
+    start = f"http://***@127.0.0.1:5317/#/experiments/{experiment().experiment_id}/runs?"
     assert page.startswith(start)
     assert page.endswith("viewStateShareKey=scores")
 

@@ -1,1 +1,1 @@
-"""What all rooms stand on: errors, files, locks, the machine."""
+"""What all packages use: errors, files, locks, the machine."""

@@ -33,7 +33,7 @@ def plain(text: str) -> str:
     return "\n".join(map(printable, text.expandtabs().split("\n")))
 
 
-def perhaps(name: str, candidates: Iterable[str], section: str = "") -> str:
+def did_you_mean(name: str, candidates: Iterable[str], section: str = "") -> str:
     """Return `; did you mean cola?` for a name like a known one, else ""."""
     import difflib
 
@@ -78,7 +78,7 @@ def run_stage(main: Callable[[], None]) -> None:
         if module == "gpt1" or str(error.name).startswith("flows."):
             raise
         extra = "ray" if module == "ray" else "pipeline"
-        how = f"pip install 'gpt1[{extra}]' (in a clone: make setup)"
+        how = f"in a clone make setup, or pip install '.[{extra}]'"
         if module == "flows":  # no wheel has it
             how = f"make setup, and {ELSEWHERE}"
         _end(f"error: expected the package {module}, found none: {how}", USER_ERROR_STATUS)

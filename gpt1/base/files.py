@@ -166,7 +166,7 @@ def is_hidden(name: str) -> bool:
     )
 
 
-def looks(paths: Iterable[Path]) -> str:
+def stat_fingerprint(paths: Iterable[Path]) -> str:
     """Return a fingerprint of all files' sizes and modification times."""
     facts = []
     for path in paths:

@@ -1,1 +1,1 @@
-"""The command line: a module a command, with one function that imports what it needs."""
+"""The command line: one module per command, with one function that imports what it needs."""

@@ -19,7 +19,7 @@ Examples:
 def estimate(
     name: Annotated[
         str | None,
-        argument("A profile in conf/, all of it; where none is named what is out of date."),
+        argument("A profile in conf/. Default: what is out of date now."),
     ] = None,
     overrides: Overrides = None,
 ) -> None:

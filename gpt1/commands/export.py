@@ -19,7 +19,7 @@ Examples:
 
     gpt1 export ~/my-gpt                     the pre-trained Transformer of this run
 
-    gpt1 export ~/my-cola --task cola        the seed of CoLA that is best on validation, with its classes
+    gpt1 export ~/my-cola --task cola        CoLA's best seed on dev, with its classes
 
     gpt1 export ~/openai-gpt --weights data/raw/official/weights.safetensors --vocabulary data/raw/official
 """
@@ -30,9 +30,7 @@ def export(
     weights: Annotated[Path | None, option(f"Weights of a language model. {OF_THE_FIRST}")] = None,
     vocabulary: Vocabulary = VOCABULARY,
     task: Annotated[str | None, option("A fine-tuned task in place of the language model.")] = None,
-    seed: Annotated[
-        int | None, option("Which seed of the task. Default: the best on validation.")
-    ] = None,
+    seed: Annotated[int | None, option("Which seed of the task. Default: the best on dev.")] = None,
 ) -> None:
     """Export a model for `transformers`: weights, config, tokenizer, the code of its classes and a
     model card.

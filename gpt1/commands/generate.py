@@ -36,7 +36,7 @@ def generate(
     tokens: Annotated[int, typer.Option(min=1, help="New tokens, at most.")] = 40,
     beams: Annotated[int, typer.Option(min=1, help="Beam search with so many beams; 1: none.")] = 1,
     temperature: Annotated[
-        float | None, option("Sample each token, from logits / this.", min=1e-3)
+        float | None, option("Divide logits by this and sample.", min=1e-3)
     ] = None,
     top_k: Annotated[int | None, option("Sample among this many likeliest tokens.", min=1)] = None,
     top_p: Annotated[
@@ -50,17 +50,20 @@ def generate(
     """Continue texts with a pre-trained Transformer: by the likeliest token, by beam search, or by
     sampling.
 
-    It samples where --temperature, --top-k, --top-p or several --samples are given. Texts are lower
-    case, with a blank between words, as the model reads and writes them; none exceeds its context.
+    It samples if --temperature, --top-k, --top-p or several --samples are given. With --beams, several
+    --samples are the best beams. Texts are lower case, with a blank between words, as the model reads
+    and writes them; none exceeds its context.
     """
     from gpt1.base.errors import plain
-    from gpt1.inference.generation import encode_prompt, go_on, load_language_model
+    from gpt1.inference.generation import continue_prompt, encode_prompt, load_language_model
     from gpt1.results.runs import within
     from gpt1.train import launch
 
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     sampling: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     sampling["do_sample"] = bool(sampling) or (samples > 1 and beams == 1)
+    if sampling["do_sample"]:
+        sampling.setdefault("top_k", 0)  # else transformers samples among 50
     machine = launch.read_machine()
     launch.prepare(machine)
     with within(run):
@@ -68,7 +71,9 @@ def generate(
     for prompt in prompts:
         ids = encode_prompt(model.vocabulary, prompt)
         counts = {"num_beams": max(beams, samples if beams > 1 else 1)}
-        texts = go_on(model, ids, tokens, seed, num_return_sequences=samples, **counts, **sampling)
+        texts = continue_prompt(
+            model, ids, tokens, seed, num_return_sequences=samples, **counts, **sampling
+        )
         typer.echo(typer.style(plain(prompt), bold=True))
         for text in texts:
             typer.echo(f"  {plain(text)}".replace("\n", "\n  "))

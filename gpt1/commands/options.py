@@ -22,9 +22,7 @@ Vocabulary = Annotated[
     Path, typer.Option(help="The folder of the vocabulary they were trained with.")
 ]
 Task = Annotated[str, argument("A task of params.yaml that is fine-tuned.")]
-Seed = Annotated[
-    int | None, option("The seed whose model answers. Default: the best on the development split.")
-]
+Seed = Annotated[int | None, option("The seed whose model answers. Default: the best on dev.")]
 Run = Annotated[
     str | None,
     option(

@@ -56,7 +56,7 @@ def predict(
     """Answer one example, as JSON, or a file of examples, with a fine-tuned model. For a file
     with labels it prints the task's score.
 
-    The weights are those of the update that was best on the development split. An answer never
+    The weights are those of the update that was best on dev. An answer never
     depends on the other rows.
     """
     import json
@@ -74,7 +74,7 @@ def predict(
         raise UserError(f"expected one of the tasks {', '.join(TASKS)}; found {task}")
     fields = {"first": first, "second": second, "choices": choice or None}
     if (file is None) is not any(fields.values()):
-        raise UserError("expected either a file or --first TEXT; see gpt1 predict --help")
+        raise UserError("expected a file or --first TEXT, not both; see gpt1 predict --help")
     if file is None:  # before the weights are read
         example = example_of(TASKS[task], fields, "the options")
     else:

@@ -38,18 +38,18 @@ def profile(
     ] = None,
     tasks: Annotated[
         str | None,
-        option("These tasks only, with commas between. Default: all whose data are there."),
+        option("These tasks only, comma-separated. Default: all whose data are there."),
     ] = None,
     download: Annotated[
         str | None,
-        option("Sources to download into data/raw, with commas between; all: what is not there."),
+        option("Sources to download into data/raw, comma-separated; all: what is not there."),
     ] = None,
     books: Annotated[
         str | None,
         option("Books to download, pg19 or bookcorpusopen, perhaps with @COMMIT. Default: pg19."),
     ] = None,
     accept: Annotated[
-        str | None, option("Sources whose terms you accept, with commas between: race.")
+        str | None, option("Sources whose terms you accept, comma-separated: race.")
     ] = None,
 ) -> None:
     """Compose params.yaml from a profile and say which data it will run on."""
@@ -85,6 +85,8 @@ def import_released() -> None:
         from gpt1.exchange.incoming import read_authors, write_import
 
         print("official: importing the authors' weights")
-        theirs = folder.rename(folder.with_name(".official"))
-        write_import(read_authors(theirs), folder)
-        shutil.rmtree(theirs)
+        imported = folder.with_name(".official.imported")
+        shutil.rmtree(imported, ignore_errors=True)
+        write_import(read_authors(folder), imported)
+        (Path.unlink if folder.is_symlink() else shutil.rmtree)(folder)
+        imported.rename(folder)

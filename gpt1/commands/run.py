@@ -21,20 +21,20 @@ Examples:
 def run(
     stages: Annotated[
         list[str] | None,
-        argument("Stages (finetune@cola, table2) or groups (finetune); all where none is named."),
+        argument("Stages (finetune@cola, table2) or groups (finetune). Default: all."),
     ] = None,
     lanes: Annotated[
         int | None,
         option(
-            "Stages side by side. Default: as many as cores and memory bear.",
+            "How many stages run at once. Default: as many as cores and memory allow.",
             "-j",
             "--lanes",
             min=1,
         ),
     ] = None,
 ) -> None:
-    """Run what is out of date of DVC's graph as a Prefect flow, several stages side by side; each
-    stage's own output goes to data/logs/run/.
+    """Run the stages that are out of date as a Prefect flow, several at once. What a stage prints
+    goes to data/logs/run/.
 
     Ctrl-C ends the run: a pre-training saves a checkpoint, a fine-tuning keeps its finished seeds. A
     second Ctrl-C ends it at once. The same command continues the run.

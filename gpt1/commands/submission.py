@@ -10,9 +10,9 @@ from gpt1.commands.options import argument
 EXAMPLES = """
 Examples:
 
-    gpt1 submission glue.zip            of this run's answers to GLUE's tests
+    gpt1 submission glue.zip            this run's answers to GLUE's tests
 
-    gpt1 submission glue.zip --fill     constant answers to what the run lacks
+    gpt1 submission glue.zip --fill     with constant answers where the run has none
 """
 
 
@@ -22,8 +22,8 @@ def submission(
         bool,
         typer.Option(
             "--fill",
-            help="Give constant answers to files that the run has none to; the server "
-            "wants all eleven.",
+            help="Write constant answers for tasks that the run lacks (the server wants all eleven"
+            " files).",
         ),
     ] = False,
 ) -> None:

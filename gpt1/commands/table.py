@@ -9,7 +9,7 @@ from gpt1.commands.options import Run, argument, option
 EXAMPLES = """
 Examples:
 
-    gpt1 table                            the answer on one screen: tasks and claims
+    gpt1 table                            a summary on one screen: tasks and claims
 
     gpt1 table table2                     Table 2, ours beside the paper's
 
@@ -24,7 +24,7 @@ Examples:
 def table(
     name: Annotated[
         Literal["table2", "table3", "table4", "table5", "figure2", "claims", "curves"] | None,
-        argument("Which: table2 … table5, figure2, claims, curves. Default: the answer of all."),
+        argument("Which: table2 … table5, figure2, claims, curves. Default: a summary of all."),
     ] = None,
     format_: Annotated[
         Literal["terminal", "markdown", "csv", "latex", "html", "json"],
@@ -38,20 +38,19 @@ def table(
         ),
     ] = None,
     all_: Annotated[
-        bool, typer.Option("--all", help="With --against: every score, not what differs alone.")
+        bool,
+        typer.Option("--all", help="With --against: show every score, not only those that differ."),
     ] = False,
     run: Run = None,
 ) -> None:
-    """Print a table, figure or page of the report, ours beside the paper's, or whether another run
-    agrees and what differs.
-    """
+    """Print a table, a figure or the claims beside the paper's, or compare with another run."""
     from gpt1.results.runs import find_run, reading_run, within
     from gpt1.results.show import show_against, show_answer, show_table
 
     if name is None and (format_ != "terminal" or against):
         raise typer.BadParameter("Missing argument 'name': table2, table3, …")
     if against is not None and format_ != "terminal":
-        raise typer.BadParameter("--against knows --format terminal alone")
+        raise typer.BadParameter(f"--against: expected --format terminal, found {format_}")
     other = find_run(against, "--against").absolute() if against is not None else None
     with within(run):
         if name is None:

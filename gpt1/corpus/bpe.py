@@ -156,7 +156,8 @@ def vocabulary_from(
     """
     if sorted(table.values(), key=str) != sorted(range(len(table)), key=str):
         raise UserError(
-            f"{where}: expected pieces with the ids 0 to n-1, each once, found others; {what_to_do}"
+            f"{where}: expected pieces with the ids 0 to n-1, each once, found gaps or repeats;"
+            f" {what_to_do}"
         )
     pieces = sorted(table, key=lambda piece: int(table[piece]))
     characters = pieces[1 : 1 + (len(pieces) - len(merges) - 2) // 2]

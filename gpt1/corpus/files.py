@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, BinaryIO, cast
 
 from gpt1.base.errors import UserError
-from gpt1.base.files import parse_json
+from gpt1.base.files import is_hidden, parse_json
 
 TEXT = dict.fromkeys((".txt", ".utf8", ".utf-8"), "text")  # book.txt.utf8: Project Gutenberg's
 FORMS = TEXT | {".jsonl": "jsonl", ".parquet": "parquet"}
@@ -27,7 +27,7 @@ WORDS_PER_TOKEN = 0.75  # of English, about
 FIRST_ROWS, FIRST_CHARACTERS = 10_000, 1_000_000  # of a file: so much says how long documents are
 UNREADABLE_SHARE = 0.01  # of a file's rows; with more the corpus is refused
 WHAT_TO_DO = (
-    "put .txt files there, or run gpt1 profile PROFILE --data FOLDER, where FOLDER/books holds them"
+    "put them there, or run gpt1 profile PROFILE --data FOLDER, where FOLDER/books holds them"
 )
 
 
@@ -72,8 +72,7 @@ def list_corpus(folder: Path) -> list[CorpusFile]:
         files[name] = CorpusFile(name, path, form_of(name))
     if not files:
         raise UserError(
-            f"no book in {folder}: expected .txt files, found {sum(1 for _ in folder.rglob('*'))}"
-            f" other entries; {WHAT_TO_DO}"
+            f"{folder}: expected books as .txt, .jsonl or .parquet, found none; {WHAT_TO_DO}"
         )
     return sorted(files.values(), key=lambda file: file.name)
 
@@ -213,7 +212,8 @@ def _too_long(place: str) -> UserError:
 def refuse_short(folder: Path, field: str, context: int) -> None:
     """Raise UserError where the first documents are mostly shorter than `context` tokens."""
     for path in sorted(folder.rglob("*")):
-        if (form := form_of(unpacked_name(path.name))) not in ("", "text"):
+        hidden = is_hidden(path.relative_to(folder).as_posix())
+        if not hidden and (form := form_of(unpacked_name(path.name))) not in ("", "text"):
             lengths, characters = list[int](), 0
             for text in document_texts(CorpusFile(path.name, path, form), field):
                 lengths.append(len((text or "").split()))

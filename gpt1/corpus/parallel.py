@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gpt1.base.files import CHECKPOINTS, fingerprint, looks
+from gpt1.base.files import CHECKPOINTS, fingerprint, stat_fingerprint
 from gpt1.base.interrupts import interrupts_held
 from gpt1.base.machine import settings, whole_number
 
@@ -35,7 +35,7 @@ def kept_tasks(name: str, reads: Iterable[Path], *facts: Any) -> Iterator[Path]:
     stage goes on. Its end and the next stage of that name remove it; no two at once may share a
     name.
     """
-    inputs = looks([*reads, Path("params.yaml"), PACKAGE])
+    inputs = stat_fingerprint([*reads, Path("params.yaml"), PACKAGE])
     versions = [version(library) for library in LIBRARIES]
     mark = fingerprint([inputs, versions, *facts])
     folder = CHECKPOINTS / "text" / f"{name}-{mark}"

@@ -190,7 +190,7 @@ def write_import(model: Incoming, target: Path) -> dict[str, Any]:
         )
     if bad := [name for name, tensor in model.tensors.items() if not tensor.isfinite().all()]:
         raise UserError(
-            f"{source}: expected finite numbers in {bad[0]}, found others; bring it whole"
+            f"{source}: expected finite numbers in {bad[0]}, found NaN or infinity; bring it whole"
         )
     sizes, vocabulary = model.sizes.model_dump(), model.vocabulary
     about = {

@@ -92,7 +92,7 @@ def filling(target: Path) -> AbstractContextManager[Path]:
     empty.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UserError(f"{target}: expected a new or empty folder, found another; name one")
+        raise UserError(f"{target}: expected a new folder, found one in use; name another")
     return writing_folder(target)
 
 

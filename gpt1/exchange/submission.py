@@ -11,6 +11,7 @@ import numpy as np
 from gpt1.base.errors import UserError
 from gpt1.base.files import DATA, read_arrays, read_json, stage_folder, writing
 from gpt1.inference.finetuned import finetuned_folders, finetuned_task
+from gpt1.params.schema import read_params
 from gpt1.tasks.metrics import answers_of
 
 
@@ -85,7 +86,7 @@ def predicted(file: BoardFile) -> Predicted | str:
     """Return a file's answers by the seed and weights best on dev, or why there are none. Raises
     UserError.
     """
-    if file.task not in finetuned_folders():
+    if file.task not in finetuned_folders().keys() & read_params().tasks:
         return f"{file.task} is not fine-tuned"
     done, name = finetuned_task(file.task), f"{file.split}/best"
     task, best = done.task, done.best()

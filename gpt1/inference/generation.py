@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +12,6 @@ from gpt1.corpus.shards import Shards
 from gpt1.inference.loading import read_saved
 from gpt1.inference.openai_gpt import language_model
 from gpt1.params.schema import Generate
-
-ROUGE = ("rouge1", "rouge2", "rougeL")
 
 
 class LanguageModel(NamedTuple):
@@ -35,7 +32,7 @@ def load_language_model(weights: Path, vocabulary_folder: Path, device: str) -> 
     return LanguageModel(language_model(saved).to(device).eval(), saved.vocabulary)
 
 
-def go_on(
+def continue_prompt(
     model: LanguageModel, prompt: Sequence[int], tokens: int, seed: int, **how: Any
 ) -> list[str]:
     """Return texts of at most `tokens` new tokens that `generate`, with the arguments `how`, makes
@@ -115,9 +112,7 @@ def decodings(section: Generate) -> dict[str, dict[str, Any]]:
 
 
 def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dict[str, Any]:
-    """Return prompts with their samples, and scores where the continuation is known. Raises
-    UserError.
-    """
+    """Return prompts with their samples, and how a book's opening goes on. Raises UserError."""
     vocabulary, ways = model.vocabulary, decodings(section)
     own = [("params.yaml", encode_prompt(vocabulary, text), "") for text in section.prompts]
     prompts = own + openings(vocabulary, shards, section)
@@ -129,43 +124,9 @@ def make_samples(model: LanguageModel, shards: Shards, section: Generate) -> dic
             "samples": [
                 {"decoding": name, "text": text}
                 for name, how in ways.items()
-                for text in go_on(model, ids, section.tokens, section.seed, **how)
+                for text in continue_prompt(model, ids, section.tokens, section.seed, **how)
             ],
         }
         for origin, ids, reference in prompts
     ]
-    pairs: dict[str, list[tuple[str, str]]] = {}
-    for prompt in texts:
-        for sample in prompt["samples"] if prompt["reference"] else ():
-            pairs.setdefault(sample["decoding"], []).append((sample["text"], prompt["reference"]))
-    scores = {name: score(*zip(*own, strict=True)) for name, own in pairs.items()}
-    return {"tokens": section.tokens, "decodings": ways, "prompts": texts, "scores": scores}
-
-
-class _NoSynonyms:
-    """Replaces WordNet: METEOR matches words and stems alone."""
-
-    def synsets(self, _word: str) -> list[Any]:
-        return []
-
-
-def score(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """Compute corpus BLEU (sacrebleu, lower case), and means of ROUGE-1, -2 and -L (rouge-score, F
-    measure, stems) and METEOR (nltk, words and stems), x 100.
-    """
-    from nltk.translate.meteor_score import meteor_score
-    from rouge_score.rouge_scorer import RougeScorer
-    from sacrebleu.metrics.bleu import BLEU
-
-    # force: no warning of text that is tokenised already
-    bleu = BLEU(lowercase=True, force=True).corpus_score(list(texts), [list(references)]).score
-    scorer = RougeScorer(list(ROUGE), use_stemmer=True)
-    pairs = list(zip(texts, references, strict=True))
-    rouge = [scorer.score(reference, text) for text, reference in pairs]
-    meteor: Any = [
-        meteor_score([reference.split()], text.split(), wordnet=_NoSynonyms())
-        for text, reference in pairs
-    ]
-    values = {"bleu": float(bleu), "meteor_exact_stem": 100 * mean(meteor)}
-    values |= {name: 100 * mean(measures[name].fmeasure for measures in rouge) for name in ROUGE}
-    return {name: round(value, 6) for name, value in values.items()}
+    return {"tokens": section.tokens, "decodings": ways, "prompts": texts}

@@ -40,7 +40,7 @@ def names(layers: int) -> Iterator[tuple[str, str]]:
                 yield f"blocks.{layer}.{ours}.{kind}", f"h.{layer}.{theirs}.{kind}"
 
 
-def turned(theirs: str, tensor: Tensor) -> Tensor:
+def transposed(theirs: str, tensor: Tensor) -> Tensor:
     """Return a tensor in the other layout: matrices of blocks are transposed."""
     return tensor.T.contiguous() if theirs.startswith("h.") and tensor.ndim == 2 else tensor
 
@@ -48,14 +48,14 @@ def turned(theirs: str, tensor: Tensor) -> Tensor:
 def to_theirs(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
     """Return a decoder's tensors under transformers' names and in its layout. Raises UserError."""
     try:
-        return {theirs: turned(theirs, tensors[ours]) for ours, theirs in names(layers)}
+        return {theirs: transposed(theirs, tensors[ours]) for ours, theirs in names(layers)}
     except KeyError as name:
         raise UserError(f"expected a tensor {name}, found none; dvc repro makes it anew") from None
 
 
 def to_ours(tensors: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
     """Return transformers' tensors under our names, in our layout."""
-    return {ours: turned(theirs, tensors[theirs]) for ours, theirs in names(layers)}
+    return {ours: transposed(theirs, tensors[theirs]) for ours, theirs in names(layers)}
 
 
 def their_config(sizes: Model, rows: int) -> dict[str, Any]:

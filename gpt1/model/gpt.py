@@ -1,7 +1,7 @@
 """The decoder (paper, section 4.1): post-norm Transformer blocks, learned positions, a softmax tied
 to the embeddings.
 
-Shape letters: b sequences, t positions, m real tokens of all sequences, d width, h heads, v
+Shape letters: b sequences, t positions, m computed tokens of all sequences, d width, h heads, v
 embedding rows, p positions of the context.
 """
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gpt1.model.layout import Layout, Real
+from gpt1.model.packing import Computed, Packing
 from gpt1.params.schema import Model
 
 
@@ -35,17 +35,17 @@ class Block(nn.Module):
         self.contract = nn.Linear(sizes.feed_forward, sizes.width)
         self.feed_forward_norm = nn.LayerNorm(sizes.width, eps=sizes.layer_norm_epsilon)
 
-    def forward(self, x_md: Tensor, layouts: Sequence[Layout], dropout: float) -> Tensor:
-        """Return hidden states [m, d]. Each layout's sequences attend to themselves."""
+    def forward(self, x_md: Tensor, packings: Sequence[Packing], dropout: float) -> Tensor:
+        """Return hidden states [m, d]. Each packing's sequences attend to themselves."""
         # One product for queries, keys and values: three times as wide is quicker than three.
         qkv_md = self.qkv(x_md)
-        sizes = [layout.tokens() for layout in layouts]
+        sizes = [packing.tokens() for packing in packings]
         more = len(x_md) - sum(sizes)  # places that make m one of few numbers
         # Attention is the only part in which tokens meet: here the rows [m, d] part into sequences,
         # everywhere else each row is by itself.
         mixed = [
-            self._attention(qkv_part_md, layout, dropout)
-            for qkv_part_md, layout in zip(qkv_md.split([*sizes, more]), layouts, strict=False)
+            self._attention(qkv_part_md, packing, dropout)
+            for qkv_part_md, packing in zip(qkv_md.split([*sizes, more]), packings, strict=False)
         ]
         mixed += [qkv_md.new_zeros(more, x_md.shape[1])] * (more > 0)
         mixed_md = mixed[0] if len(mixed) == 1 else torch.cat(mixed)
@@ -56,10 +56,10 @@ class Block(nn.Module):
         normed_md: Tensor = self.feed_forward_norm(n_md + dropped(fed_md, dropout))
         return normed_md
 
-    def _attention(self, qkv_md: Tensor, layout: Layout, dropout: float) -> Tensor:
+    def _attention(self, qkv_md: Tensor, packing: Packing, dropout: float) -> Tensor:
         """Return softmax(Q Kᵀ / √d) V of each head, [m, d]."""
-        b, t, bias_tt = layout.b, layout.t, layout.bias_tt
-        qkv_btd = layout.padded(qkv_md)
+        b, t, bias_tt = packing.b, packing.t, packing.bias_tt
+        qkv_btd = packing.padded(qkv_md)
         # d becomes heads x their width; the heads move before the positions, so that one batched
         # product serves all of them.
         query_bhtd, key_bhtd, value_bhtd = qkv_btd.view(b, t, 3, self.heads, -1).permute(
@@ -74,7 +74,7 @@ class Block(nn.Module):
             scores_bhtt = query_bhtd / math.sqrt(query_bhtd.shape[3]) @ key_bhtd.transpose(2, 3)
             probabilities_bhtt = scores_bhtt.add_(bias_tt.to(scores_bhtt.dtype)).softmax(3)
             mixed_bhtd = dropped(probabilities_bhtt, dropout) @ value_bhtd
-        return layout.real(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
+        return packing.packed(mixed_bhtd.transpose(1, 2).reshape(b, t, -1))
 
 
 class Embeddings(NamedTuple):
@@ -141,24 +141,27 @@ class Decoder(nn.Module):
             elif isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
 
-    def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
+    def forward(
+        self, tokens_bt: Tensor, dropout: float = 0.0, computed: Computed | None = None
+    ) -> Hidden:
         """Return hidden states of token ids [b, t], each of which sees no later position. `dropout`
-        is the rate of all but the classifier's. With `real` tokens, other states are 0.
+        is the rate of all but the classifier's. Where not all tokens are `computed`, other
+        states are 0.
         """
         embeddings = Embeddings(self.tokens, self.positions)
         if dropout:  # one mask over the whole matrix, as the authors' code has it
             rows_vd, v = dropped(embeddings.all_rows_vd(), dropout), len(self.tokens)
             embeddings = Embeddings(rows_vd[:v], rows_vd[v:])
         b, t = tokens_bt.shape
-        layout = Layout(b, t, None if real is None else real.places_m, self._bias(t))
-        layouts = [layout.of(group) for group in real.groups] if real else []
-        # Equation 2, first line. Padding is left out from here on (layout.real) and put back at the
-        # end.
+        packing = Packing(b, t, None if computed is None else computed.places_m, self._bias(t))
+        packings = [packing.of(group) for group in computed.groups] if computed else []
+        # Equation 2, first line. Padding is left out from here on (packing.packed) and put back at
+        # the end.
         positions_td = embeddings.positions_pd[:t]
-        x_md = layout.real(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
+        x_md = packing.packed(F.embedding(tokens_bt, embeddings.tokens_vd) + positions_td)
         for block in self.blocks:
-            x_md = block(x_md, layouts or [layout], dropout)
-        return Hidden(layout.padded(x_md), embeddings)
+            x_md = block(x_md, packings or [packing], dropout)
+        return Hidden(packing.padded(x_md), embeddings)
 
     def _bias(self, t: int) -> Tensor | None:
         """Return what is added to the scores [t, t]."""

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.model.gpt import Embeddings, dropped
-from gpt1.model.layout import LENGTHS, Real, real_places
 from gpt1.model.lstm import Network
+from gpt1.model.packing import LENGTHS, Computed, computed_places
 
 Combine = Literal["single", "sum", "choose"]
 
@@ -93,19 +93,19 @@ class Classifier(nn.Module):
         tokens_bkt: Tensor,
         dropout: float = 0.0,
         classifier_dropout: float = 0.0,
-        real: Real | None = None,
+        computed: Computed | None = None,
     ) -> Classified:
-        """Return logits of token ids [b, k, t], right-padded with any id but extract, whose `real`
-        tokens may be known.
+        """Return logits of token ids [b, k, t], right-padded with any id but extract; which
+        tokens are `computed` may be known.
         """
         b, k, t = tokens_bkt.shape
         longer = self.padded_length(t)
         tokens_nt = F.pad(tokens_bkt.view(b * k, t), (0, longer - t))
-        if real is None:  # a GPU is waited for
+        if computed is None:  # a GPU is waited for
             lengths_n = first_extract(tokens_nt[:, :t], self.extract).cpu() + 1
-            real = real_places(lengths_n, longer, tokens_nt.device)
-        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout, real)
+            computed = computed_places(lengths_n, longer, tokens_nt.device)
+        hidden_ntd, embeddings = self.decoder(tokens_nt, dropout, computed)
         sequences_n = torch.arange(b * k, device=tokens_nt.device)
         # A right-padded sequence ends with extract, so its last real token is the one to read.
-        states_bkd = hidden_ntd[sequences_n, real.last_n].view(b, k, -1)
+        states_bkd = hidden_ntd[sequences_n, computed.last_n].view(b, k, -1)
         return Classified(self.head(states_bkd, classifier_dropout), hidden_ntd, embeddings)

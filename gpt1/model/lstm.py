@@ -4,12 +4,14 @@ Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c 
 Shapes as in gpt.py; u: LSTM units.
 """
 
+from contextlib import nullcontext
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from gpt1.model.gpt import Decoder, Embeddings, Hidden, dropped
-from gpt1.model.layout import Real
+from gpt1.model.packing import Computed
 from gpt1.params.schema import Model
 
 FORGET_BIAS = 1.0  # keeps the cell from forgetting everything at the start (Jozefowicz et al. 2015)
@@ -35,12 +37,17 @@ class Lstm(nn.Module):
             # start at 2.
             self.recurrent.get_parameter("bias_ih_l0")[units : 2 * units] = FORGET_BIAS
 
-    def forward(self, tokens_bt: Tensor, dropout: float = 0.0, real: Real | None = None) -> Hidden:
-        """Return hidden states of token ids [b, t]. Dropout acts on embeddings and outputs; `real`
-        changes nothing.
+    def forward(
+        self, tokens_bt: Tensor, dropout: float = 0.0, computed: Computed | None = None
+    ) -> Hidden:
+        """Return hidden states of token ids [b, t]. Dropout acts on embeddings and outputs;
+        `computed` changes nothing.
         """
         rows_vd = dropped(self.tokens, dropout)
-        outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, rows_vd))
+        embedded_btd = F.embedding(tokens_bt, rows_vd)
+        # Under autocast cuDNN's LSTM computes in float16, whatever the precision: gradients vanish.
+        with torch.autocast("cuda", enabled=False) if tokens_bt.is_cuda else nullcontext():
+            outputs_btu, _ = self.recurrent(embedded_btd.float())
         hidden_btd = self.projection(dropped(outputs_btu, dropout))
         return Hidden(hidden_btd, Embeddings(rows_vd, rows_vd[:0]))  # it has no positions
 

@@ -22,7 +22,7 @@ def download_sources(
     values: dict[str, Any], names: Sequence[str], books: str | None, accepted: Collection[str]
 ) -> None:
     """Download sources by name, `all` for what data/raw lacks, and a set of books, NAME[@commit].
-    Raises UserError for an unknown name, TemporaryError where one did not come.
+    Raises UserError for an unknown name, TemporaryError where one failed.
     """
     needed, recipe, known = needed_by(values), values["pretrain"], all_sources()
     origins = {
@@ -60,9 +60,9 @@ def download_sources(
     ]
     if lacking := ", ".join(source for source in origins if source not in came):
         raise TemporaryError(
-            f"did not come: {lacking}; run the same command again (HF_HUB_OFFLINE=1 takes only what"
-            " the Hub's cache has), copy a folder from data/raw of another clone, or go on without"
-            " them: the same command without --download"
+            f"download failed: {lacking}; run the same command again (HF_HUB_OFFLINE=1 takes only"
+            " what the Hub's cache has), copy a folder from data/raw of another clone, or go on"
+            " without them: the same command without --download"
         )
 
 
@@ -126,7 +126,10 @@ def added_ablations(recorded: Collection[str]) -> list[str]:
     """Return overrides with the ablations that somebody has added with a stage, or DVC would read
     no stage.
     """
-    today = read_yaml(PARAMS).get("ablations", {}) if PARAMS.is_file() else {}
+    values = read_yaml(PARAMS) if PARAMS.is_file() else None
+    today = values.get("ablations") if isinstance(values, dict) else None
+    if not isinstance(today, dict):
+        return []
     names = (today.keys() & ablations_with_stage()) - {*recorded}
     return [f"ablations.{name}={json.dumps(today[name])}" for name in sorted(names)]
 

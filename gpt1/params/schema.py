@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from gpt1.base.errors import UserError, perhaps
+from gpt1.base.errors import UserError, did_you_mean
 from gpt1.params.strict import validated
 from gpt1.params.yaml import read_yaml
 
@@ -246,15 +246,20 @@ class Params(Section):
         trained, layers = self.networks.pretrain, range(self.model.layers + 1)
         groups = [f"{name}: {row.group}" for name, row in self.tasks.items()]
         folders = ["raw", "none", *["town"] * bool(self.town)]
-        for section in (self.pretrain, self.finetune):
-            _expect("seeds", section.seeds, [tuple(dict.fromkeys(section.seeds))])
+        for name, section in (("pretrain", self.pretrain), ("finetune", self.finetune)):
+            if len({*section.seeds}) < len(section.seeds):
+                raise ValueError(f"{name}.seeds: expected each seed once; found {section.seeds}")
         _expect("finetune.transfer", self.finetune.transfer, ["all", "none", *layers])
         for name in (*needed, *self.tasks, *self.zero_shot):
-            _expect("a source that is needed", name, self.sources)
+            if name not in self.sources:
+                raise ValueError(f"sources: expected {name}, which this run needs; found none")
         for name in self.networks.zero_shot:
             _expect("networks.zero_shot", name, trained)
         for name, source in self.sources.items():
             _expect(f"sources.{name}.folder", source.folder, folders)
+        for name, task_row in self.tasks.items():
+            path = f"tasks.{name}.finetune.transfer"
+            _expect(path, task_row.finetune.get("transfer", "all"), ["all", "none", *layers])
         for name, row in self.transfer.items():
             _expect(f"transfer.{name}", f"{name}: {row.group}", groups)
             for number in row.layers or ():
@@ -265,7 +270,9 @@ class Params(Section):
                 _expect(f"ablations.{name}.network", ablation.network, trained)
                 transfer = ablation.finetune.get("transfer", self.finetune.transfer)
                 moved = layers if ablation.network == "transformer" else ()  # an LSTM has one layer
-                _expect(f"ablations.{name}.finetune.transfer", transfer, ["all", "none", *moved])
+                # dvc.yaml gives this one no weights to start from
+                allowed = ["none"] if name == "no_pretraining" else ["all", "none", *moved]
+                _expect(f"ablations.{name}.finetune.transfer", transfer, allowed)
         return self
 
 
@@ -276,11 +283,10 @@ def _expect(path: str, found: Any, expected: Collection[Any]) -> None:
 
 def needed_sources(bpe: str, pretrain: str) -> list[str]:
     """Return the sources that a run needs, by bpe.source and pretrain.source."""
-    imported = "official" in (bpe, pretrain)
     wanted = {
         "books": pretrain == "train",
         "openai_bpe": bpe == "authors",
-        "official": imported,
+        "official": "official" in (bpe, pretrain),
     }
     return [*filter(wanted.get, wanted)]
 
@@ -315,7 +321,7 @@ def refuse_unknown(
         names = [row for row in rows if row in code]
         raise UserError(
             f"expected one of the rows {section} of {PARAMS}, which gpt1 profile writes:"
-            f" {', '.join(names) or 'none'}; found {name}{perhaps(name, names)}"
+            f" {', '.join(names) or 'none'}; found {name}{did_you_mean(name, names)}"
         )
 
 
@@ -329,8 +335,14 @@ def refuse_without_stage(params: Params) -> None:
     """Raise UserError for an ablation without a stage in dvc.yaml, which would never run, and the
     reverse, which DVC cannot read.
     """
-    for name in sorted(ablations_with_stage() ^ {*params.ablations}):
+    staged = ablations_with_stage()
+    for name in sorted(params.ablations.keys() - staged):
         raise UserError(
-            f"{PARAMS}: ablations.{name}: expected the ablations of which dvc.yaml has a stage; to"
-            f" leave one out, give it no tasks: ablations.{name}.tasks={{}}"
+            f"{PARAMS}: ablations.{name}: expected a stage {name} in dvc.yaml, found none; copy the"
+            " stage no_aux_lm there under that name, or remove this ablation"
+        )
+    for name in sorted(staged - params.ablations.keys()):
+        raise UserError(
+            f"{PARAMS}: expected ablations.{name}, for dvc.yaml has its stage, found none; to leave"
+            f" it out, give it no tasks: ablations.{name}.tasks={{}}"
         )

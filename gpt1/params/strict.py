@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from gpt1.base.errors import UserError, perhaps
+from gpt1.base.errors import UserError, did_you_mean
 
 ModelType = TypeVar("ModelType", bound=BaseModel)
 
@@ -26,9 +26,10 @@ def explained(error: ValidationError, model: type[BaseModel], path: str) -> str:
         node = schema = model.model_json_schema()
         for key in above:
             node = node.get("properties", {}).get(key, node.get("additionalProperties"))
+            node = next(iter(node.get("anyOf", [node])))  # of a section that may be null
             node = schema["$defs"].get(node.get("$ref", "").rpartition("/")[2], node)
         hint = (
-            perhaps(last, node["properties"], dotted.removesuffix(last))
+            did_you_mean(last, node["properties"], dotted.removesuffix(last))
             or "; remove it, or compose the file anew with gpt1 profile"
         )
         return f"unknown key {dotted} (found {found!r}){hint}"

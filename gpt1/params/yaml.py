@@ -21,7 +21,7 @@ def read_yaml(path: Path) -> Any:
     except FileNotFoundError:
         raise UserError(f"no {path} in {Path.cwd()}: gpt1 profile makes it; {ELSEWHERE}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: expected YAML in UTF-8, found {error}") from None
+        raise UserError(f"{path}: expected YAML in UTF-8, found {error}; correct it") from None
     return parse_yaml(text, str(path))
 
 
@@ -35,7 +35,8 @@ def parse_yaml(text: str, where: str = "the text") -> Any:
             json.dumps(reader.load(text), default=str)  # refuses an alias within its own anchor
         return reader.load(text)
     except Exception as error:  # also what int(), datetime and deep nesting raise
-        raise UserError(f"{where} is not YAML: {error or type(error).__name__}") from None
+        why = error or type(error).__name__
+        raise UserError(f"{where} is not YAML: {why}; correct it") from None
 
 
 def write_yaml(path: Path, values: dict[str, Any], composed_by: str) -> None:

@@ -12,7 +12,7 @@ FIGURE2 = {
     "Figure 2, right: zero-shot, relative performance": "Right: (score - random) / (state of the art before the paper - random), the mean over pre-trainings; bands are one standard error of the examples.",
 }
 CLAIMS = (
-    "Differences are of means over the same columns, seeds and examples. 95 % intervals: Student's t over pre-training seeds, and draws of clusters of examples.",
+    "Differences are of means over the same columns, seeds and examples. 95 % intervals: Student's t over pre-training seeds, and resampled clusters of examples.",
     "Verdicts: three claims, tested together at 5 % (Holm); against two LSTMs the larger p counts. The other differences have no verdict.",
 )
 CURVES = (
@@ -46,7 +46,7 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
         ),
         (
             columns(scored[scored["split"].str.startswith("dev")]),
-            "On dev at the last update, chosen on nothing, for test labels are not public (the paper's are by the GLUE server: they compare only roughly): {}.",
+            "Dev scores after the last update, for test labels are not public (the paper's are the GLUE server's, so they compare only roughly): {}.",
         ),
         (
             _near_majority(table_scores),
@@ -64,7 +64,7 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
         (columns(full[full["n"] == 0]), "No labels, so no score: {}."),
         (
             columns(real[(real["task"] == "qnli") & (real["source"] == "v2")]),
-            "QNLI is version 2, drawn anew after the paper, whose model scores 87.4 on it (Devlin et al. 2019), not 88.1.",
+            "QNLI is version 2, made anew after the paper, whose model scores 87.4 on it (Devlin et al. 2019), not 88.1.",
         ),
         (
             columns(real[(real["task"] == "story_cloze") & (real["source"] == "2018")]),
@@ -80,7 +80,7 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
         ),
         (
             columns(scored[scored["task"] == "qqp"]) if name == "table5" else [],
-            "QQP: ours is accuracy, the paper prints F1 (its full model's accuracy is 88.5), so averages compare with the paper's only roughly; differences of ours are not touched.",
+            "QQP: ours is accuracy, the paper prints F1 (its full model's accuracy is 88.5), so averages compare with the paper's only roughly. Differences between our systems do not depend on it.",
         ),
         (
             " ".join(glue["task"].head(1)).split(),

@@ -32,10 +32,10 @@ class Claim:
     primary: bool = False
 
 
-LSTMS = {"lstm": "Better than the LSTM", "lstm_equal": "… and one of its size"}  # than both
+LSTMS = {"lstm": "Better than the LSTM", "lstm_equal": "… and an equal-size LSTM"}  # than both
 CLAIMS = (
     Claim("pretraining_helps", FULL, {"no_pretraining": "Pre-training helps"}, primary=True),
-    Claim("lstm_below", FULL, LSTMS, primary=True),
+    Claim("beats_lstm", FULL, LSTMS, primary=True),
     Claim("layers_help", FULL, {"embeddings_only": "Layers beat embeddings"}, primary=True),
     Claim(
         "aux_lm_larger",
@@ -49,17 +49,17 @@ CLAIMS = (
         {"no_aux_lm": "Auxiliary LM, smaller sets"},
         [column for column in TABLE5 if column.title not in LARGER],
     ),
-    Claim("embeddings_help", "embeddings_only", {"no_pretraining": "Embeddings beat nothing"}),
+    Claim("embeddings_help", "embeddings_only", {"no_pretraining": "Embeddings alone help"}),
     Claim(
         "more_layers",
         FULL,
-        {"layers-0": "All layers, not none"},
+        {"layers-0": "All layers beat 0 layers"},
         [column for column in FIGURE2 if column.parts and column.title in ("MNLI-m", "RACE")],
     ),
     Claim(
         "zero_shot",
         END,
-        {START: "Zero-shot, end and start"},
+        {START: "Zero-shot scores rise"},
         [column for column in FIGURE2 if not column.parts],  # zero-shot sets
     ),
 )

@@ -47,9 +47,9 @@ def facts() -> dict[str, str]:
 
 def sources() -> pd.DataFrame:
     """Return origin and licence of every acquired source."""
-    paths = sorted(stage_folder("acquire").glob("*/*/manifest.json"))
-    columns = ["source", "origin", "licence"]
-    manifests = pd.DataFrame([read_json(path) for path in paths], columns=columns)
+    paths, named = stage_folder("acquire").glob("*/*/manifest.json"), read_params().sources
+    rows = [read_json(path) for path in sorted(paths) if path.parent.name in named]
+    manifests = pd.DataFrame(rows, columns=["source", "origin", "licence"])
     return manifests.set_index("source").rename_axis(None)
 
 

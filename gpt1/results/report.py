@@ -11,7 +11,6 @@ from gpt1.params.schema import Params
 from gpt1.results.claims import claims_of
 from gpt1.results.display import FORMATS, displayed, layers_table, zero_shot_table
 from gpt1.results.figures import (
-    NETWORK_TITLES,
     plot_curves,
     plot_layers,
     plot_table5,
@@ -101,11 +100,11 @@ def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
     parameters by component; empty for imported weights. Raises UserError.
     """
     curves, facts, parameters = [], [], []
-    for network in NETWORK_TITLES if params.pretrain.source == "train" else ():
-        folder = pretraining_of(params, network)  # type: ignore[arg-type]  # its keys are the names
+    for network in params.networks.pretrain if params.pretrain.source == "train" else ():
+        folder = pretraining_of(params, network)
         if not (folder / "summary.json").is_file():
             continue
-        stage = pretraining_stage(params, network)  # type: ignore[arg-type]
+        stage = pretraining_stage(params, network)
         with reading(folder, f"run dvc repro -f {stage}"):
             summary = read_json(folder / "summary.json")
             lines = (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()

@@ -31,9 +31,10 @@ def load(run: str | Path = ".") -> "tuple[pd.DataFrame, pd.DataFrame]":
     task's encoded labelled rows. Test is scored by the weights best on dev, dev by the last ones.
     `outdated`: parameters, code or data have changed since; a warning says so too.
 
-    `predictions` has one row per example: `example`, counted from 0 in the split's order;
-    `cluster`, equal for examples that belong together; `subset` (of RACE); `label`, a class or
-    STS-B's score from 0 to 5; `answer`; `logits` before the softmax.
+    `predictions` has one row per example and seed: `task`, `system`, `update`, `split` and seeds as
+    above; `example`, counted from 0 in the split's order; `cluster`, equal for examples that belong
+    together; `subset` (of RACE); `label`, a class or STS-B's score from 0 to 5; `answer`; `logits`
+    before the softmax.
 
     Raises UserError where a report is missing or damaged.
     """

@@ -9,6 +9,7 @@ from gpt1.base.errors import UserError, plain
 from gpt1.base.files import read_json, stage_folder
 from gpt1.results.runs import CLAIMS, NAMES, SCORES, missing, read_table
 from gpt1.tracking.address import warn
+from gpt1.tracking.log import reading
 
 ENDINGS = {"terminal": "txt", "markdown": "md", "latex": "tex"}  # of others their own name
 WIDTH = 80  # of the answer of all
@@ -25,12 +26,13 @@ def show_answer(run: str | None) -> None:
     state, option = freshness(), f" --run {run}" if run else ""
     shown = answer(state)
     absent = " ".join(name for name in NAMES if not stage_folder("report", name).is_dir())
-    on_dev = ", ".join(
-        f"{task} {score:.1f}"
-        for path in sorted(stage_folder("finetune").glob("*/*.json"))
-        if f"finetune@{path.stem}" not in state.outdated
-        for task, score in read_json(path).items()
-    )
+    with reading("a score in data/finetune", "run dvc status, and dvc repro -f what differs"):
+        on_dev = ", ".join(
+            f"{task} {score:.1f}"
+            for path in sorted(stage_folder("finetune").glob("*/*.json"))
+            if f"finetune@{path.stem}" not in state.outdated
+            for task, score in read_json(path).items()
+        )
     if not (shown.notice or shown.sentence or on_dev):
         raise missing(stage_folder("report", "claims", CLAIMS))
     page = INDEX if INDEX.is_file() and not run else f"gpt1 report{option}"
@@ -42,7 +44,7 @@ def show_answer(run: str | None) -> None:
         f"Fine-tuned so far, best scores on dev: {on_dev}." * (not shown.sentence),
         f"Not there yet: {absent}." * bool(absent),
         f"Page: {page}. Tables: gpt1 table{option} table2 … claims.",
-        "Verdicts need three pre-trainings: make reproduce PROFILE=town (an hour)."
+        "Verdicts need two pre-trainings or more: make reproduce PROFILE=town (45 to 90 min)."
         * shown.sentence.startswith("Profile demo:"),
     ]
     texts = [line if "\n" in line else fill(line, WIDTH) for line in lines if line]

@@ -36,7 +36,7 @@ def attempt(work: Callable[..., str], source: str, origin: Origin, *more: str) -
         line, came = work(source, origin, *more), True
     except Exception as error:  # httpx and huggingface_hub have many
         why = f"{type(error).__name__}: {error}".splitlines()[0].partition(". ")[0]
-        line, came = f"{source} did not come ({why}); by hand: {by_hand(source, origin)}", False
+        line, came = f"{source}: download failed ({why}); by hand: {by_hand(source, origin)}", False
     print(line + "\n", end="", flush=True)  # whole, beside other threads
     return came
 

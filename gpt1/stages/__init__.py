@@ -1,1 +1,1 @@
-"""One file a verb: read inputs, call rooms, write outputs."""
+"""One file per verb: read inputs, call other packages, write outputs."""

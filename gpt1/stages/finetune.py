@@ -5,7 +5,7 @@ ABLATION TASK` (Table 5) and `transfer TASK` (Figure 2, left) use another recipe
 from gpt1.params.recipes import finetune_recipe, pretraining_of, transferred_layers
 from gpt1.params.schema import Finetune, NetworkName, Params, read_params, refuse_unknown
 from gpt1.tracking.live import tracked
-from gpt1.train.finetuning_data import FinetuningJob, finetune_job
+from gpt1.train.finetuning_data import FinetuningPlan, run_finetunings
 
 
 def main(task: str) -> None:
@@ -49,4 +49,4 @@ def run(
     """Fine-tune by these recipes, each seed from its pre-training."""
     seeds = {seed for recipe in recipes.values() for seed in recipe.seeds}
     starts = {seed: pretraining_of(params, network, seed) for seed in seeds}
-    finetune_job(params, FinetuningJob(command, network, recipes, starts, root), tracked)
+    run_finetunings(params, FinetuningPlan(command, network, recipes, starts, root), tracked)

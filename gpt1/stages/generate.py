@@ -1,6 +1,7 @@
 """`generate SEED`: a pre-trained Transformer continues prompts and openings of held-out books."""
 
 import sys
+from dataclasses import replace
 
 from gpt1.base.files import stage_folder, write_json, writing_folder
 from gpt1.corpus.shards import Shards
@@ -12,7 +13,7 @@ from gpt1.train import launch
 def main(seed: str) -> None:
     """Continue every prompt in every way, score, write samples.json."""
     params, machine = read_params(), launch.read_machine()
-    launch.prepare(machine)
+    launch.prepare(replace(machine, deterministic=False))  # top-p's sum has no such form on a GPU
     weights = stage_folder("pretrain", "transformer", f"seed-{seed}", "weights.safetensors")
     model = load_language_model(weights, stage_folder("bpe"), machine.device)
     samples = make_samples(model, Shards.open(stage_folder("shard")), params.generate)

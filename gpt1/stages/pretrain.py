@@ -16,7 +16,7 @@ from gpt1.train.pretraining import (
     number_of_updates,
     pretrain,
     run_folder,
-    take_over,
+    write_imported,
 )
 
 
@@ -32,7 +32,7 @@ def main(name: str, number: str) -> None:
     if params.pretrain.source == "official":
         launch.prepare(machine)
         weights = stage_folder("acquire", "weights", "official", "weights.safetensors")
-        take_over(out, weights, seed, params, shards, description, machine)
+        write_imported(out, weights, seed, params, shards, description, machine)
         return
     updates, code = number_of_updates(params, shards), checkpoint.code_digest("pretrain")
     folder = run_folder(params.pretrain, shards, description, seed)
@@ -40,7 +40,7 @@ def main(name: str, number: str) -> None:
 
     # train, if it is not finished
     if not is_finished(finished, code):
-        if launch.spread(machine, "pretrain", network, number):
+        if launch.run_in_all_processes(machine, "pretrain", network, number):
             return
         launch.prepare(machine)
         run = make_run(params, shards, description, seed, updates, machine, code)

@@ -106,13 +106,13 @@ def tfidf_features(vectorizer: Any, parts: Parts) -> csr_matrix:
     first, *more = (vectorizer.transform(texts) for texts in parts)
     if not more:
         return first
-    second = spread(more[0], first)
-    first = spread(first, second)
+    second = repeat_rows(more[0], first)
+    first = repeat_rows(first, second)
     product = first.multiply(second)
     return hstack([first, second, product, abs(first - second), product.sum(axis=1)], format="csr")
 
 
-def spread(rows: Any, others: Any) -> Any:
+def repeat_rows(rows: Any, others: Any) -> Any:
     """Repeat each of n rows k times, where `others` has k * n."""
     return rows[np.repeat(np.arange(rows.shape[0]), max(1, others.shape[0] // rows.shape[0]))]
 

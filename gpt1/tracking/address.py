@@ -40,7 +40,10 @@ def tracking_uri() -> str:
 
 
 def runs_page(base: str) -> str:
-    """Return the address of MLflow's scores of the last `gpt1 sync`, else of all experiments."""
+    """Return the address of MLflow's scores of the last `gpt1 sync`, else of all experiments,
+    without a password.
+    """
+    base = without_password(base)
     kind = "workflowType=machine_learning"  # else MLflow opens its pages for prompts and agents
     if not RUNS.is_file():
         return f"{base}/#/experiments?{kind}"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from gpt1.base.errors import UserError
 from gpt1.base.files import read_arrays
-from gpt1.model.layout import to_device
+from gpt1.model.packing import to_device
 
 # any id will do: under the causal mask nothing before it sees it, and the losses leave it out
 PADDING = 0
@@ -94,7 +94,7 @@ def updates_in_epoch(examples: int, batch_size: int, place: str) -> int:
     return examples // batch_size
 
 
-def members(examples: int, batch_size: int, seed: int, update: int) -> Integers:
+def batch_rows(examples: int, batch_size: int, seed: int, update: int) -> Integers:
     """Return the rows of the global batch of `update` (from 1)."""
     epoch, place = divmod(update - 1, examples // batch_size)
     return order(examples, seed, epoch)[place * batch_size : (place + 1) * batch_size]
@@ -105,7 +105,7 @@ def by_length(examples: Examples, rows: Integers) -> Integers:
     return rows[np.argsort(examples.lengths(rows).max(axis=1), kind="stable")]
 
 
-def shares(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
+def split_batch(rows: Integers, rank: int, processes: int, micro_batch: int) -> list[Integers]:
     """Divide one process's part of a batch into equal micro-batches of at most `micro_batch` rows.
     Raises UserError where the processes cannot share the batch equally.
     """

@@ -131,7 +131,7 @@ class DeepSpeedEngine(Engine):
         except Exception as error:  # of every kind, each for another setting
             if isinstance(error, (RuntimeError, MemoryError)):
                 raise
-            raise UserError(f"{DEEPSPEED}: DeepSpeed refuses it: {error}") from None
+            raise UserError(f"{DEEPSPEED}: DeepSpeed refuses it ({error}); correct it") from None
         self.stage = self.engine.zero_optimization_stage()
         # of two groups of parameters DeepSpeed would find the first one's averages alone
         for group in self.optimizer.param_groups if self.stage else ():
@@ -231,7 +231,7 @@ def deepspeed_config(recipe: Optimization, micro_batches: int) -> dict[str, Any]
         config = dict(json.loads(DEEPSPEED.read_text(encoding="utf-8")))
         stage = config.get("zero_optimization", {}).get("stage", 0)
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"{DEEPSPEED}: expected settings of DeepSpeed in JSON ({error})") from None
+        raise UserError(f"{DEEPSPEED}: expected JSON ({error}); correct it") from None
     said = [name for name in NOT_THERE if name in config]
     said += [name for name, value in values.items() if config.get(name, value) not in (value, AUTO)]
     said += [f"zero_optimization.stage {stage!r}"] * (stage not in (0, 1, 2))

@@ -14,15 +14,15 @@ from gpt1.model.heads import Classifier
 from gpt1.params.schema import Finetune
 from gpt1.train.batches import (
     Examples,
+    batch_rows,
     by_length,
     evaluation_batches,
-    members,
     pad,
     updates_in_epoch,
 )
 from gpt1.train.engine import Engine
 from gpt1.train.launch import Machine
-from gpt1.train.loop import Interrupted, Report, Stop, Trainer, training_steps
+from gpt1.train.loop import Interrupted, Report, Stop, Trainer, training_updates
 from gpt1.train.objectives import Finetuning
 
 Logits = npt.NDArray[np.float32]
@@ -142,8 +142,10 @@ def finetune_seed(run: FinetuningRun, report: Report) -> FinetunedSeed:
         try:
             # Which rows an update has follows from (seed, update); within it they are sorted by
             # length, so that attention computes less padding.
-            rows = (members(len(train), recipe.batch_size, run.seed, n + 1) for n in range(updates))
-            for step in training_steps(training, (by_length(train, some) for some in rows)):
+            rows = (
+                batch_rows(len(train), recipe.batch_size, run.seed, n + 1) for n in range(updates)
+            )
+            for step in training_updates(training, (by_length(train, some) for some in rows)):
                 done = step.update
                 training.log(step, int(train.lengths(step.rows).sum()))
                 if done in evaluate_at:

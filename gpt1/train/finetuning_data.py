@@ -134,7 +134,7 @@ def keep_seed(
         note_finished(out, code)
 
 
-class FinetuningJob(NamedTuple):
+class FinetuningPlan(NamedTuple):
     """The fine-tunings of one stage."""
 
     command: tuple[str, ...]  # verb and items, the last of which is the task
@@ -150,7 +150,7 @@ class FinetuningJob(NamedTuple):
 
 
 class FinetuningSeed(NamedTuple):
-    """One seed of one part of a job."""
+    """One seed of one part of a plan."""
 
     name: str  # `<part>/seed-<n>`
     seed: int
@@ -164,27 +164,27 @@ class FinetuningSeed(NamedTuple):
         return self.run / f"seed-{self.seed}"
 
 
-def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
+def run_finetunings(params: Params, plan: FinetuningPlan, tracked: Tracked) -> None:
     """Train the seeds that are not finished, and write the outputs as a whole."""
     # read
     machine, code = launch.read_machine(), checkpoint.code_digest("finetune")
-    stage, task_name = job.command[0], job.command[-1]
+    stage, task_name = plan.command[0], plan.command[-1]
     keep_weights = stage == "finetune"  # the others' would not be used again
     encoded = stage_folder("encode", params.tasks[task_name].group, task_name)
     about, task = read_task(encoded, params)
     vocabulary = about["vocabulary_size"], about["vocabulary_fingerprint"]
-    description = describe(job.network, params, *vocabulary)
-    seeds = seeds_of(job, encoded, task, description)
+    description = describe(plan.network, params, *vocabulary)
+    seeds = seeds_of(plan, encoded, task, description)
 
     # train the seeds that are not finished
     todo = [seed_run for seed_run in seeds if not is_finished(seed_run.finished, code)]
     # Several processes: this one starts them and is done; each of them comes here by itself.
-    if todo and launch.spread(machine, *job.command):
+    if todo and launch.run_in_all_processes(machine, *plan.command):
         return
     launch.prepare(machine)
     speeds = {}
     for seed_run in todo:
-        name = f"{job.subject}/{seed_run.name}"
+        name = f"{plan.subject}/{seed_run.name}"
         classifier = make_classifier(
             params, seed_run.recipe, about, description, seed_run.start, seed_run.seed
         )
@@ -194,24 +194,24 @@ def finetune_job(params: Params, job: FinetuningJob, tracked: Tracked) -> None:
             outcome = finetune_seed(run, report)
         speeds[name] = outcome.speed
         if machine.rank == 0:
-            kind = replace(description, kind=f"{job.network} for {task.name}")
+            kind = replace(description, kind=f"{plan.network} for {task.name}")
             recipe = seed_run.recipe if keep_weights else None
             keep_seed(seed_run.finished, outcome, classifier, kind, recipe, code)
 
     # write
     if machine.rank == 0:
-        out = stage_folder(stage, job.root)
+        out = stage_folder(stage, plan.root)
         put_seeds({seed_run.finished: out / seed_run.name for seed_run in seeds}, out)
         if keep_weights:  # what recipes are chosen by, for DVC
             scores = [read_json(path)["best_dev_score"] for path in out.glob("*/summary.json")]
             write_json(out.with_suffix(".json"), {task.name: round(100 * fmean(scores), 2)})
-        log = LOGS / stage / f"{job.subject}-speed.json"
+        log = LOGS / stage / f"{plan.subject}-speed.json"
         write_json(log, launch.facts(machine) | {"seeds": speeds})
         end_seeds([seed_run.finished for seed_run in seeds])
 
 
 def seeds_of(
-    job: FinetuningJob,
+    plan: FinetuningPlan,
     encoded: Path,
     task: EncodedTask,
     description: Description,
@@ -225,18 +225,18 @@ def seeds_of(
         check_description(read_weights(start)[0], description, start)
         return sha256_file(start)
 
-    for part, recipe in job.recipes.items():
+    for part, recipe in plan.recipes.items():
         for seed in recipe.seeds:
-            start = job.starts[seed] / WEIGHTS
+            start = plan.starts[seed] / WEIGHTS
             read = [*hashes, hash_of_weights(start)] if recipe.transfer != "none" else hashes
-            name = "-".join(filter(None, (job.subject, part, f"seed-{seed}")))
+            name = "-".join(filter(None, (plan.subject, part, f"seed-{seed}")))
             what_matters = [
                 description.config,
-                job.network,
+                plan.network,
                 recipe.model_dump(exclude={"seeds"}),
                 read,
             ]
-            run = checkpoint.state_folder(job.command[0], name, what_matters)
+            run = checkpoint.state_folder(plan.command[0], name, what_matters)
             place = f"{part}/seed-{seed}".lstrip("/")
             seeds.append(FinetuningSeed(place, seed, recipe, start, run))
     return seeds

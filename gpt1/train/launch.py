@@ -60,10 +60,10 @@ def decide(given: Settings, gpus: int, cores_: int) -> Machine:
             "GPT1_DEVICE: expected a GPU that torch can use, found none; set GPT1_DEVICE=cpu or"
             " install a CUDA build of torch"
         )
-    # torchrun, DeepSpeed's launcher and srun each set RANK for every process.
+    # torchrun and DeepSpeed's launcher set RANK for every process.
     launched = "RANK" in given
     if launched:
-        processes = int(given["WORLD_SIZE"] or 1)
+        processes = int(given.get("WORLD_SIZE") or 1)
         local_processes = int(given.get("LOCAL_WORLD_SIZE") or given.get("LOCAL_SIZE") or processes)
     else:
         processes = local_processes = whole_number(given, "GPT1_PROCESSES") or (
@@ -106,7 +106,7 @@ def prepare(machine: Machine) -> None:
             LIBC.mallopt(option, value)
 
 
-def spread(machine: Machine, *arguments: str) -> bool:
+def run_in_all_processes(machine: Machine, *arguments: str) -> bool:
     """Run `python -m gpt1.stages arguments` in every process; return True when all have succeeded,
     False where this one is to do the work itself. Exits with the status of the first failure or
     signal.

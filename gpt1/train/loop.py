@@ -16,7 +16,7 @@ from gpt1.base.errors import UserError
 from gpt1.model.lstm import Network
 from gpt1.params.schema import Optimization
 from gpt1.train import optim
-from gpt1.train.batches import Batch, Integers, shares
+from gpt1.train.batches import Batch, Integers, split_batch
 from gpt1.train.checkpoint import Checkpoint, restore
 from gpt1.train.engine import Engine, make_engine
 from gpt1.train.launch import Machine
@@ -106,7 +106,7 @@ def take_update(
     }
 
 
-class Step(NamedTuple):
+class TakenUpdate(NamedTuple):
     """An update that was taken."""
 
     update: int  # counted from 1
@@ -143,7 +143,9 @@ class Trainer:
         self.main, self.stop = machine.rank == 0, Stop()
         self.choices = speed_up(network, recipe, machine, compiled_tokens)
         # Rows of a batch for one process, cut into micro-batches that fit its memory.
-        own = len(shares(np.arange(recipe.batch_size), 0, machine.processes, recipe.batch_size)[0])
+        own = len(
+            split_batch(np.arange(recipe.batch_size), 0, machine.processes, recipe.batch_size)[0]
+        )
         rows = machine.micro_batch or (state and state.micro_batch)
         if not rows and machine.device == "cuda":
             gpus = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
@@ -172,7 +174,7 @@ class Trainer:
             file=sys.stderr,
         )
 
-    def log(self, step: Step, tokens: int) -> None:
+    def log(self, step: TakenUpdate, tokens: int) -> None:
         """Show an update on so many tokens, and put every log_updates-th on the curve."""
         self.tokens += tokens
         self.progress.advance(step.update, tokens, step.values["loss"])
@@ -213,9 +215,9 @@ class Trainer:
             self.engine.close()
 
 
-def training_steps(
+def training_updates(
     training: Trainer, batches: Iterable[Integers], due: Callable[[], bool] = bool
-) -> Iterator[Step]:
+) -> Iterator[TakenUpdate]:
     """Take an update on each global batch of rows; `due` says whether this process wants a
     checkpoint. Raises Interrupted, UserError for a loss that is not finite, torch.OutOfMemoryError
     where rows cannot be halved.
@@ -230,7 +232,9 @@ def training_steps(
                 # this process's share of the batch, in micro-batches
                 micro_batches = [
                     MicroBatch(len(part) / len(rows), training.inputs(part, engine.device))
-                    for part in shares(rows, engine.rank, engine.processes, training.micro_batch)
+                    for part in split_batch(
+                        rows, engine.rank, engine.processes, training.micro_batch
+                    )
                 ]
                 # the step
                 values = take_update(
@@ -250,7 +254,7 @@ def training_steps(
         # A loss that is not finite names its rows: with them the update can be repeated by hand.
         shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist())) + ", …" * (len(rows) > SHOWN_ROWS)
         check_finite(values, f"{training.what}: update {update} (rows {shown} of the data)")
-        yield Step(update, rows, values, save)
+        yield TakenUpdate(update, rows, values, save)
 
 
 def check_finite(values: Mapping[str, float], place: str) -> None:

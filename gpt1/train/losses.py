@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from gpt1.model.layout import real_places, to_device
+from gpt1.model.packing import computed_places, to_device
 
 
 class SoftmaxBlocks(NamedTuple):
@@ -46,29 +46,29 @@ class Targets(NamedTuple):
     weights_nt: Tensor  # 1 / (n · its sequence's number of targets), 0 for padding
 
 
-def real_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
+def computed_targets(lengths_n: Tensor, t: int, device: torch.device) -> Targets:
     """Return the targets of right-padded sequences with so many each."""
-    places_m = real_places(lengths_n, t, device).places_m
+    places_m = computed_places(lengths_n, t, device).places_m
     weights_nt = (torch.arange(t) < lengths_n[:, None]) / lengths_n[:, None] / len(lengths_n)
     return Targets(places_m, to_device(weights_nt, device))
 
 
 def language_model(
-    hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, real: Targets | None = None
+    hidden_ntd: Tensor, embeddings_vd: Tensor, targets_nt: Tensor, computed: Targets | None = None
 ) -> LanguageModelLoss:
-    """Compute equation 1: the mean negative log-likelihood of each sequence's `real` targets (None:
-    all).
+    """Compute equation 1: the mean negative log-likelihood of each sequence's `computed` targets
+    (None: all).
     """
     (n, t), device = targets_nt.shape, targets_nt.device
     hidden_md, targets_m = hidden_ntd.flatten(0, 1), targets_nt.flatten()
-    if real is None:
+    if computed is None:
         places_m = torch.arange(n * t, device=device)
         weights_m = torch.full((n * t,), 1.0 / t, device=device) / n
     else:
-        places_m = real.places_m
+        places_m = computed.places_m
         hidden_md, targets_m, weights_m = (
             every.index_select(0, places_m)
-            for every in (hidden_md, targets_m, real.weights_nt.flatten())
+            for every in (hidden_md, targets_m, computed.weights_nt.flatten())
         )
     # The weights make the mean over tokens, then over sequences, in one sum.
     mean, losses_m = tied_softmax(hidden_md, embeddings_vd, targets_m, weights_m)

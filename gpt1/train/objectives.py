@@ -7,8 +7,8 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from gpt1.model.heads import Classifier
-from gpt1.model.layout import Real, real_places
 from gpt1.model.lstm import Network
+from gpt1.model.packing import Computed, computed_places
 from gpt1.train import losses
 from gpt1.train.batches import Batch
 from gpt1.train.speed import in_precision
@@ -52,20 +52,21 @@ class Finetuning(nn.Module):
     def logits(self, batch: Batch) -> Tensor:
         """Return logits [b, outputs] in float32, without dropout."""
         with in_precision(batch.tokens_bkt.device, self.precision):
-            logits_bo: Tensor = self.classifier(batch.tokens_bkt, real=self._real(batch)).logits_bo
+            computed = self._computed(batch)
+            logits_bo: Tensor = self.classifier(batch.tokens_bkt, computed=computed).logits_bo
         return logits_bo.float()
 
-    def _real(self, batch: Batch) -> Real:
+    def _computed(self, batch: Batch) -> Computed:
         lengths_n, tokens_bkt = batch.lengths_bk.flatten(), batch.tokens_bkt
         t = self.classifier.padded_length(tokens_bkt.shape[2])
-        return real_places(lengths_n, t, tokens_bkt.device)
+        return computed_places(lengths_n, t, tokens_bkt.device)
 
     def parts(self, batch: Batch, dropout: float = 0.0) -> Parts:
         """Return logits and losses."""
         tokens_bkt, labels_b, device = batch.tokens_bkt, batch.labels_b, batch.tokens_bkt.device
         with in_precision(device, self.precision):
             logits_bo, hidden_ntd, embeddings = self.classifier(
-                tokens_bkt, dropout, self.classifier_dropout, self._real(batch)
+                tokens_bkt, dropout, self.classifier_dropout, self._computed(batch)
             )
             # STS-B: a score becomes soft labels over the classes 0 to 5.
             if labels_b.is_floating_point():
@@ -76,9 +77,9 @@ class Finetuning(nn.Module):
             # Delimiter and extract are targets too, as in the authors' code; padding is none.
             targets_nt = tokens_bkt.flatten(0, 1)[:, 1:]
             t = targets_nt.shape[1]
-            real = losses.real_targets(batch.lengths_bk.flatten() - 1, t, device)
+            computed = losses.computed_targets(batch.lengths_bk.flatten() - 1, t, device)
             lm_loss = losses.language_model(
-                hidden_ntd[:, :t], embeddings.all_rows_vd(), targets_nt, real
+                hidden_ntd[:, :t], embeddings.all_rows_vd(), targets_nt, computed
             )
         return Parts(logits_bo, task_losses_b, lm_loss)
 

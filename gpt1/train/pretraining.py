@@ -15,9 +15,9 @@ import torch
 from gpt1.base.errors import UserError
 from gpt1.base.files import link_or_copy, sha256_file, write_json, writing_folder
 from gpt1.corpus.shards import SPLITS, Shards
-from gpt1.model.layout import to_device
 from gpt1.model.lstm import Network
 from gpt1.model.networks import make_network, parameters_by_component
+from gpt1.model.packing import to_device
 from gpt1.model.weights import Description, save_weights, transfer_weights
 from gpt1.params.schema import Params, Pretrain
 from gpt1.train import checkpoint
@@ -32,7 +32,7 @@ from gpt1.train.loop import (
     Trainer,
     check_finite,
     seed_for,
-    training_steps,
+    training_updates,
 )
 from gpt1.train.objectives import Pretraining
 from gpt1.train.outputs import refuse_full_disk
@@ -159,7 +159,7 @@ def pretrain(run: PretrainingRun, report: Report) -> Pretrained:
             # A checkpoint is of before its update's evaluation, which is repeated here.
             evaluate(done.update)  # what was cut short
             batches = map(corpus.starts, range(done.update + 1, updates + 1))
-            for step in training_steps(training, batches, saver.due):
+            for step in training_updates(training, batches, saver.due):
                 training.log(step, tokens)
                 if training.main and step.update in snapshots_at:
                     path = snapshots / f"{step.update:08d}.safetensors"
@@ -299,7 +299,7 @@ def keep_seed(run: PretrainingRun, shards: Shards, trained: Pretrained) -> None:
         shutil.rmtree(path)
 
 
-def take_over(
+def write_imported(
     out: Path,
     weights: Path,
     seed: int,

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import sysconfig
+from pathlib import Path
 
 import torch
 
@@ -34,7 +36,7 @@ def speed_up(
         fused = machine.device == "cuda"
         network.speed_up(compiled, fused)
     return {
-        "arithmetic": products,
+        "arithmetic": products,  # on a GPU an LSTM's recurrent layer computes in fp32
         "compiled": "blocks" if compiled else "no",
         "attention": "torch's fused" if fused else "plain",
     }
@@ -67,7 +69,8 @@ def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: fl
 def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: int) -> bool:
     """Return whether compiling a decoder's blocks pays for so many tokens."""
     compiler = shutil.which(os.environ.get("CXX", "c++"))
-    if not tokens or not compiler:
+    header = Path(sysconfig.get_path("include"), "Python.h")  # which some systems ship apart
+    if not (tokens and compiler and header.is_file()):
         return False
     if machine.compiled is not None:
         return machine.compiled
