@@ -124,7 +124,7 @@ def test_a_card_says_what_the_run_says(model, run_with_results, tmp_path):
     for fact in (
         "**ten [31mbooks**: 9 books, 4,000,000 words, 5,000,000 tokens",
         "1,234 updates, 7,000,000 tokens",
-        "perplexity **21.23** a token",
+        "perplexity **21.23** per token",
         "- books: a shelf; ours",
     ):
         assert fact in card, f"no {fact!r} in\n{card}"

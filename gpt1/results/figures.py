@@ -147,7 +147,7 @@ def plot_curves(curves: pd.DataFrame) -> "Figure":
         )
         losses.legend()
         rates.plot(training["update"], training["learning_rate"], **style)
-    losses.set(xscale="log", xlabel="updates (points: held out)", ylabel="loss, nats a token")
+    losses.set(xscale="log", xlabel="updates (points: held out)", ylabel="loss, nats per token")
     rates.set(xlabel="updates", ylabel="learning rate")
     return figure
 

@@ -96,8 +96,8 @@ def about(params: Params) -> dict[str, str]:
 
 
 def curves_of(params: Params) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return each network's first pre-training: its curve (losses in nats a token), final numbers,
-    parameters by component; empty for imported weights. Raises UserError.
+    """Return each network's first pre-training: its curve (losses in nats per token), final
+    numbers, parameters by component; empty for imported weights. Raises UserError.
     """
     curves, facts, parameters = [], [], []
     for network in params.networks.pretrain if params.pretrain.source == "train" else ():

@@ -33,7 +33,7 @@ OTHER_BLOCKS = SoftmaxBlocks(8192, 0, 1 << 40, 128)
 
 
 class LanguageModelLoss(NamedTuple):
-    """Equation 1, in nats a token."""
+    """Equation 1, in nats per token."""
 
     mean: Tensor  # over sequences
     losses_n: Tensor

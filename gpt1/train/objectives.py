@@ -22,7 +22,7 @@ class Pretraining(nn.Module):
         self.decoder, self.precision = decoder, precision
 
     def forward(self, windows_bt: Tensor, dropout: float = 0.0) -> dict[str, Tensor]:
-        """Return the mean loss, in nats a token, of windows [b, context + 1]."""
+        """Return the mean loss, in nats per token, of windows [b, context + 1]."""
         with in_precision(windows_bt.device, self.precision):
             # The last token of a window is a target only, the first an input only.
             hidden_btd, embeddings = self.decoder(windows_bt[:, :-1], dropout)

@@ -76,8 +76,8 @@ class Pretrained(NamedTuple):
 def heldout_values(
     engine: Engine, corpus: Corpus, micro_batch: int, stop: Stop
 ) -> dict[str, float]:
-    """Return the held-out loss in nats a token, and the perplexity of a token and of a word. Raises
-    Interrupted.
+    """Return the held-out loss in nats per token, and the perplexity of a token and of a word.
+    Raises Interrupted.
     """
     windows, together = corpus.heldout_windows, micro_batch * engine.processes
     nats = torch.zeros(1, dtype=torch.float64, device=engine.device)
