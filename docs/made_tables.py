@@ -63,7 +63,7 @@ def _line(task: Task) -> str:
 def _section(task: Task) -> str:
     """Return the section of a task: its source and its answers, with an export's integers."""
     answers = [f"`{name}`" for name in task.labels]
-    if len(task.integers) == len(answers):
+    if len(task.export_labels) == len(answers):
         answers = [f"{n} {name}" for n, name in enumerate(answers)]
     if task.target == "score":
         answers = ["a score from 0 to 5, learned as shares of six classes"]

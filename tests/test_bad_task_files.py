@@ -81,7 +81,7 @@ def refused_by_encode(task):
 def test_a_bad_file_is_one_line(checkout, task, content, line):
     """The first file of the task, the training rows; of MRPC, Microsoft's."""
     names = TASKS[task].source.layouts[task == "mrpc"].required
-    names = list(TASKS[task].combined) if task == "race" else names
+    names = list(TASKS[task].combined_folders) if task == "race" else names
     put_acquired(task, dict.fromkeys(names, "") | {names[0]: content})
     place = f"data/acquire/tasks/{task}/{names[0]}"
     assert re.match(rf"{re.escape(place)}.*{line}", refused_by_encode(task))

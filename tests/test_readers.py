@@ -56,7 +56,7 @@ def test_quotes_of_a_csv_writer_are_text(tmp_path):
     ],
 )
 def test_a_dash_is_no_gold_label_in_every_form(tmp_path, task, name, head, row):
-    label = (TASKS[task].values or TASKS[task].labels)[1]
+    label = (TASKS[task].file_labels or TASKS[task].labels)[1]
     (tmp_path / name).write_text(head + row.format("-") + row.format(label) * 2)
     splits = [split for layout in TASKS[task].layouts for split in layout]
     split = next(replace(split, share=None) for split in splits if name in split.files)

@@ -51,7 +51,7 @@ def test_every_task_trains_selects_and_says_how_to_get_it():
             assert len(names) == len(set(names))
             assert all(getattr(split.format, "label", True) for split in layout if split.required)
         assert f"data/raw/{task.name}" in task.source.way
-        assert not task.values or len(task.values) == len(task.labels)
+        assert not task.file_labels or len(task.file_labels) == len(task.labels)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,6 @@ def predicted(file: BoardFile) -> Predicted | str:
     if task.target == "score":
         answers = [f"{score:.3f}" for score in np.clip(classes, 0, 5)]
     else:
-        answers = [(task.values or task.labels)[answer] for answer in classes.tolist()]
+        answers = [(task.file_labels or task.labels)[answer] for answer in classes.tolist()]
     dev_score = 100 * done.dev_scores[best]
     return Predicted(answers, f"{file.task}, seed {best} ({task.metric} on dev {dev_score:.1f})")

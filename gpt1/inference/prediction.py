@@ -126,7 +126,7 @@ def refuse_target(path: Path, file: Path) -> None:
 
 def write_answers(path: Path, task: Task, answers: dict[int, dict[str, Any]]) -> None:
     """Write a row per answer: its row in the file, from 0, the answer, probabilities."""
-    values = dict(zip(task.labels, task.values or task.labels, strict=True))
+    values = dict(zip(task.labels, task.file_labels or task.labels, strict=True))
     rows: list[dict[str, Any]] = [
         {
             "index": row,

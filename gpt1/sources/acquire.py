@@ -65,7 +65,7 @@ def copy(source: Source, file: str, place: Path, target: Path) -> dict[str, obje
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        if file in source.combined:
+        if file in source.combined_folders:
             combine_files(place, target)
         elif (whole := place.resolve()).parent.name == "blobs":  # of the Hub's cache
             link_or_copy(str(whole), str(target))  # nothing lies twice on the disk

@@ -28,8 +28,8 @@ class Source:
     layouts: tuple[SourceLayout, ...] = ()  # the first that is complete counts
     every: tuple[str, ...] = ()  # patterns of files that are all taken, without a layout
     # {file that `acquire` writes: folder of small JSON files}
-    combined: Mapping[str, str] = field(default_factory=dict)
-    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {file: its other names}
+    combined_folders: Mapping[str, str] = field(default_factory=dict)
+    other_file_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def way(self) -> str:
@@ -39,7 +39,7 @@ class Source:
 
     def official(self, name: str) -> str:
         """Return the name by which people know a file."""
-        return f"{self.combined[name]}/*.txt" if name in self.combined else name
+        return f"{self.combined_folders[name]}/*.txt" if name in self.combined_folders else name
 
     @property
     def expected(self) -> str:

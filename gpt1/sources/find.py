@@ -47,9 +47,9 @@ def find_files(source: Source, folder: Path) -> dict[str, Path] | None:
 
 def place_of(source: Source, name: str, base: Path) -> Path | None:
     """Return where a file, or the folder that it is combined of, lies."""
-    if name in source.combined:
-        return place if any(small_files(place := base / source.combined[name])) else None
-    others = (base / other for other in (name, *source.also.get(name, ())))
+    if name in source.combined_folders:
+        return place if any(small_files(place := base / source.combined_folders[name])) else None
+    others = (base / other for other in (name, *source.other_file_names.get(name, ())))
     return next((place for place in others if place.is_file()), None)
 
 

@@ -48,13 +48,13 @@ class Task:
     how_to_get: str = ""
     second_metric: Metric | None = None
     target: Literal["class", "score"] = "class"
-    values: tuple[str, ...] = ()  # labels as the files write them
+    file_labels: tuple[str, ...] = ()  # labels as the files write them
     subsets: tuple[str, ...] = ()
-    combined: Mapping[str, str] = field(default_factory=dict)
-    integers: tuple[str, ...] = ()  # what an export's mean, in their order
+    combined_folders: Mapping[str, str] = field(default_factory=dict)
+    export_labels: tuple[str, ...] = ()  # in the order of an export's integers
     cluster: Cluster = "row"
     synonyms: Mapping[str, str] = field(default_factory=dict)  # {word in some files: label}
-    also: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # {file: its other names}
+    other_file_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     releases: tuple[Release, ...] = ()
 
     @property
@@ -79,8 +79,8 @@ class Task:
             self.licence,
             self.how_to_get,
             layouts,
-            combined=self.combined,
-            also=self.also,
+            combined_folders=self.combined_folders,
+            other_file_names=self.other_file_names,
         )
 
     @property
@@ -129,7 +129,7 @@ ROWS = (
         origin="https://nlp.stanford.edu/projects/snli",
         licence="CC BY-SA 4.0",
         cluster="first text",  # premises
-        integers=NLI,
+        export_labels=NLI,
     ),
     Task(
         "mnli",
@@ -146,8 +146,8 @@ ROWS = (
         origin=f"https://cims.nyu.edu/~sbowman/multinli, or {GLUE}",
         licence="OANC and others",
         cluster="first text",  # premises
-        integers=NLI,
-        also={
+        export_labels=NLI,
+        other_file_names={
             "diagnostic.tsv": (
                 "AX.tsv",
                 "AX/AX.tsv",
@@ -169,7 +169,7 @@ ROWS = (
         folders=("QNLI", "qnli", "QNLIv2", "QNLIv1"),
         origin=GLUE,
         licence="CC BY-SA 4.0",
-        integers=ENTAILMENT,
+        export_labels=ENTAILMENT,
         releases=(
             Release("v1", {"train": 108_436, "dev": 5_732}),
             Release("v2", {"train": 104_743, "dev": 5_463, "test": 5_463}),
@@ -186,7 +186,7 @@ ROWS = (
         folders=("RTE", "rte"),
         origin=GLUE,
         licence="research",
-        integers=ENTAILMENT,
+        export_labels=ENTAILMENT,
     ),
     Task(
         "scitail",
@@ -219,7 +219,7 @@ ROWS = (
         how_to_get="gpt1 profile PROFILE --download race --accept race brings it to data/raw/race",
         cluster="first text",  # passages
         subsets=layouts.LEVELS,
-        combined=layouts.RACE_COMBINED,
+        combined_folders=layouts.RACE_COMBINED,
     ),
     Task(
         "story_cloze",
@@ -262,9 +262,9 @@ ROWS = (
         origin="https://www.microsoft.com/en-us/download/details.aspx?id=52398",
         licence="research",
         second_metric="accuracy",
-        values=("0", "1"),
-        integers=("not_equivalent", "equivalent"),
-        also={
+        file_labels=("0", "1"),
+        export_labels=("not_equivalent", "equivalent"),
+        other_file_names={
             layouts.MSR_TRAIN: (
                 "_2DEC3DBE877E4DB192D17C0256E90F1D",
             ),  # as cabextract takes them out of the .msi
@@ -283,8 +283,8 @@ ROWS = (
         origin=GLUE,
         licence="non-commercial",
         second_metric="accuracy",
-        values=("0", "1"),
-        integers=("not_duplicate", "duplicate"),
+        file_labels=("0", "1"),
+        export_labels=("not_duplicate", "duplicate"),
     ),
     Task(
         "stsb",
@@ -311,8 +311,8 @@ ROWS = (
         folders=("SST-2", "sst2", "sst-2", "SST2"),
         origin=GLUE,
         licence="research",
-        values=("0", "1"),
-        integers=("negative", "positive"),
+        file_labels=("0", "1"),
+        export_labels=("negative", "positive"),
     ),
     Task(
         "cola",
@@ -325,8 +325,8 @@ ROWS = (
         folders=("CoLA", "cola", "cola_public"),
         origin=f"https://nyu-mll.github.io/CoLA, or {GLUE}",
         licence="fair use of published examples",
-        values=("0", "1"),
-        integers=("unacceptable", "acceptable"),
+        file_labels=("0", "1"),
+        export_labels=("unacceptable", "acceptable"),
     ),
 )
 

@@ -106,7 +106,7 @@ def _label_reader(path: Path, task: Task, feature: Any) -> Any:
     """Return the function from a row's label to the class's number, the score, or UNLABELLED.
     Raises UserError where the file numbers labels otherwise.
     """
-    numbering = dict(enumerate(task.integers))
+    numbering = dict(enumerate(task.export_labels))
     names = feature.get("names") if isinstance(feature, dict) else None
     if isinstance(names, list) and numbering != dict(enumerate(map(str, names))):
         raise UserError(
@@ -125,8 +125,8 @@ def _label_reader(path: Path, task: Task, feature: Any) -> Any:
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return value if value in numbering else classes(str(value))
-        if isinstance(value, str) and value in task.integers:
-            return task.integers.index(value)
+        if isinstance(value, str) and value in task.export_labels:
+            return task.export_labels.index(value)
         return classes(value)
 
     return label_of

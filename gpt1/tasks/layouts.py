@@ -14,7 +14,7 @@ class TableFormat:
 
     form: Form  # tsv: quotes are text; export: of Hugging Face
     texts: tuple[Names, ...]
-    # a word, a number (see Task.integers) or a score; -1, "-" or nothing where there is none
+    # a word, a number (see Task.export_labels) or a score; -1, "-" or nothing where there is none
     label: Names = ()
     choices: tuple[Names, ...] = ()  # a column each, or one that lists them
     joined: bool = False  # the texts are sentences of one

@@ -138,7 +138,7 @@ def json_object(line: bytes) -> dict[str, Any]:
 
 def class_reader(task: Task) -> Callable[[object], float]:
     """Return the function from a label's word to the class's number; it raises BadRowError."""
-    values = task.values or task.labels
+    values = task.file_labels or task.labels
     numbers = {value: number for number, value in enumerate(values)}
     numbers |= {word: numbers[label] for word, label in task.synonyms.items()}
 
