@@ -91,7 +91,7 @@ def visible_gpus() -> list[str]:
     if setting("GPT1_DEVICE") == "cpu":
         return []
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
-        return [] if named.startswith("-") else list(filter(None, named.split(",")))
+        return named.split(",") if named not in ("", "-1") else []
     return output("nvidia-smi", "--query-gpu=index", "--format=csv,noheader").split()
 
 

@@ -61,9 +61,8 @@ def generate(
 
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     sampling: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    sampling["do_sample"] = bool(sampling) or (samples > 1 and beams == 1)
-    if sampling["do_sample"]:
-        sampling.setdefault("top_k", 0)  # else transformers samples among 50
+    if sampling or (samples > 1 and beams == 1):  # without top_k transformers samples among 50
+        sampling = {"do_sample": True, "top_k": 0} | sampling
     machine = launch.read_machine()
     launch.prepare(machine)
     with within(run):

@@ -44,10 +44,9 @@ class Lstm(nn.Module):
         `computed` changes nothing.
         """
         rows_vd = dropped(self.tokens, dropout)
-        embedded_btd = F.embedding(tokens_bt, rows_vd)
         # Under autocast cuDNN's LSTM computes in float16, whatever the precision: gradients vanish.
         with torch.autocast("cuda", enabled=False) if tokens_bt.is_cuda else nullcontext():
-            outputs_btu, _ = self.recurrent(embedded_btd.float())
+            outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, rows_vd))
         hidden_btd = self.projection(dropped(outputs_btu, dropout))
         return Hidden(hidden_btd, Embeddings(rows_vd, rows_vd[:0]))  # it has no positions
 

@@ -26,7 +26,7 @@ def explained(error: ValidationError, model: type[BaseModel], path: str) -> str:
         node = schema = model.model_json_schema()
         for key in above:
             node = node.get("properties", {}).get(key, node.get("additionalProperties"))
-            node = next(iter(node.get("anyOf", [node])))  # of a section that may be null
+            node = node.get("anyOf", [node])[0]  # of a section that may be null
             node = schema["$defs"].get(node.get("$ref", "").rpartition("/")[2], node)
         hint = (
             did_you_mean(last, node["properties"], dotted.removesuffix(last))

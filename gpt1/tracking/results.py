@@ -1,6 +1,7 @@
 """The finished trainings under data/, prepared for MLflow. Reads only."""
 
 from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,15 +43,19 @@ def subject(stage: str, name: str) -> Subject:
     return task, system, seed.removeprefix("seed-")
 
 
+@cache
+def _usual(profile: str) -> pd.Series:
+    """Return a profile's values by dotted names; composed once for all runs."""
+    return pd.json_normalize(compose(profile, [])).iloc[0]
+
+
 def changes(params: Params, task: str, system: str, network: str) -> str:
     """Return what a training changes in its profile, as key=value, key=value."""
     try:
-        usual = compose(params.profile, [])
+        others = _usual(params.profile)
     except UserError:
         return ""
-    values, others = (
-        pd.json_normalize(each).iloc[0] for each in (params.model_dump(mode="json"), usual)
-    )
+    values = pd.json_normalize(params.model_dump(mode="json")).iloc[0]
     sections = {*FOLLOWED, network, "finetune" * (task != PRETRAINING)}
     rows = (["tasks", task], ["ablations", system])
     return ", ".join(
