@@ -13,7 +13,6 @@ from prefect.plugins import HookContext, SetupResult, register_hook
 
 from gpt1.base.files import fingerprint
 from gpt1.base.locks import server_address
-from gpt1.tracking.address import without_password
 
 
 def deployment_name() -> str:
@@ -29,13 +28,12 @@ def setup_environment(*, ctx: HookContext) -> SetupResult | None:
         return None
     if not (url := ctx.api_url or server_address("prefect")):
         sys.exit("error: no Prefect server is at work for this folder: make serve starts one")
-    shown = without_password(url)
     try:
         urllib.request.urlopen(f"{url}/health", timeout=5).close()
     except HTTPError:
         pass  # a server that wants a password: Prefect sends it
     except OSError as error:
-        sys.exit(f"error: no Prefect server answers at {shown} ({error}): make serve starts one")
+        sys.exit(f"error: no Prefect server answers at {url} ({error}): make serve starts one")
     from prefect.client.orchestration import PrefectClient
     from prefect.exceptions import ObjectNotFound
 
@@ -46,9 +44,7 @@ def setup_environment(*, ctx: HookContext) -> SetupResult | None:
         try:
             return await read(client, full)
         except ObjectNotFound:
-            sys.exit(
-                f"error: {full} is no deployment at {shown}: make serve in this folder makes it"
-            )
+            sys.exit(f"error: {full} is no deployment at {url}: make serve in this folder makes it")
 
     PrefectClient.read_deployment_by_name = by_bare_name  # type: ignore[method-assign,assignment]
     return None if ctx.api_url else SetupResult(env={"PREFECT_API_URL": url})

@@ -98,7 +98,7 @@ def test_check_stage_passes_then_names_what_went_missing(checkout, gpt1):
         ([*SMALL, "finetune.epochs=two"], "params.yaml: finetune.epochs: found 'two', expected"),
         (
             ["profile", "demo", "+ablations.x={network: lstm, finetune: {}, tasks: {}}"],
-            "params.yaml: ablations.x: expected a stage x in dvc.yaml",
+            "params.yaml: ablations.x: expected this row and a stage x in dvc.yaml",
         ),
         (SMALL, "nothing is in data/raw/books"),
         ([*SMALL, "--data", "conf"], "--data conf is no folder"),

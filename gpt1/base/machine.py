@@ -92,7 +92,8 @@ def visible_gpus() -> list[str]:
         return []
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return named.split(",") if named not in ("", "-1") else []
-    return output("nvidia-smi", "--query-gpu=index", "--format=csv,noheader").split()
+    found = output("nvidia-smi", "--query-gpu=index", "--format=csv,noheader").split()
+    return found or sorted(path.name[6:] for path in Path("/dev").glob("nvidia[0-9]*"))
 
 
 def settings() -> Settings:

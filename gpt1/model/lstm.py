@@ -4,8 +4,6 @@ Gates in torch's order: input, forget, cell, output; h = o * tanh(c), c = f * c 
 Shapes as in gpt.py; u: LSTM units.
 """
 
-from contextlib import nullcontext
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -45,7 +43,7 @@ class Lstm(nn.Module):
         """
         rows_vd = dropped(self.tokens, dropout)
         # Under autocast cuDNN's LSTM computes in float16, whatever the precision: gradients vanish.
-        with torch.autocast("cuda", enabled=False) if tokens_bt.is_cuda else nullcontext():
+        with torch.autocast("cuda", enabled=False):
             outputs_btu, _ = self.recurrent(F.embedding(tokens_bt, rows_vd))
         hidden_btd = self.projection(dropped(outputs_btu, dropout))
         return Hidden(hidden_btd, Embeddings(rows_vd, rows_vd[:0]))  # it has no positions

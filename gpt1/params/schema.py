@@ -258,8 +258,8 @@ class Params(Section):
         for name, source in self.sources.items():
             _expect(f"sources.{name}.folder", source.folder, folders)
         for name, task_row in self.tasks.items():
-            path = f"tasks.{name}.finetune.transfer"
-            _expect(path, task_row.finetune.get("transfer", "all"), ["all", "none", *layers])
+            moved = task_row.finetune.get("transfer", "all")
+            _expect(f"tasks.{name}.finetune.transfer", moved, ["all", "none", *layers])
         for name, row in self.transfer.items():
             _expect(f"transfer.{name}", f"{name}: {row.group}", groups)
             for number in row.layers or ():
@@ -335,14 +335,9 @@ def refuse_without_stage(params: Params) -> None:
     """Raise UserError for an ablation without a stage in dvc.yaml, which would never run, and the
     reverse, which DVC cannot read.
     """
-    staged = ablations_with_stage()
-    for name in sorted(params.ablations.keys() - staged):
+    for name in sorted(ablations_with_stage() ^ {*params.ablations}):
         raise UserError(
-            f"{PARAMS}: ablations.{name}: expected a stage {name} in dvc.yaml, found none; copy the"
-            " stage no_aux_lm there under that name, or remove this ablation"
-        )
-    for name in sorted(staged - params.ablations.keys()):
-        raise UserError(
-            f"{PARAMS}: expected ablations.{name}, for dvc.yaml has its stage, found none; to leave"
-            f" it out, give it no tasks: ablations.{name}.tasks={{}}"
+            f"{PARAMS}: ablations.{name}: expected this row and a stage {name} in dvc.yaml, found"
+            " one alone; copy the stage no_aux_lm there under that name, or compose the row anew"
+            f" with gpt1 profile (ablations.{name}.tasks={{}} leaves it out)"
         )

@@ -3,7 +3,6 @@ be bad.
 """
 
 import hashlib
-import sys
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -166,16 +165,10 @@ def _check_split(task: Task, split: Split, path: Path, tally: Tally) -> None:
         raise UserError(
             f"{path} has {tally.examples} readable rows; expected at least 2, for train and dev"
         )
-    if task.target == "score" and tally.labelled and tally.highest <= 1:
-        if tally.labelled >= SCALED_ROWS:
-            raise UserError(
-                f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in"
-                f" {tally.labelled} rows; they are scaled, take a file whose scores are not"
-            )
-        print(
-            f"{task.name}: {path.name} has no score above 1, expected 0 to {SCORE_CLASSES - 1};"
-            f" {tally.labelled} rows are too few to tell whether they are scaled",
-            file=sys.stderr,
+    if task.target == "score" and tally.labelled >= SCALED_ROWS and tally.highest <= 1:
+        raise UserError(
+            f"{path}: expected scores from 0 to {SCORE_CLASSES - 1}, found none above 1 in"
+            f" {tally.labelled} rows; they are scaled, take a file whose scores are not"
         )
     if not tally.examples:
         raise _no_rows(path)

@@ -96,7 +96,7 @@ def prepare(machine: Machine) -> None:
         end_with_parent()
     # Threads change the order of sums, and so the last digit: their number is recorded.
     torch.set_num_threads(machine.threads)
-    torch.backends.cudnn.allow_tf32 = False  # cuDNN's LSTM would take it for fp32 products
+    torch.backends.cudnn.allow_tf32 = False  # or cuDNN's LSTM would take it for fp32 products
     if machine.deterministic and machine.device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read with the first product
         torch.use_deterministic_algorithms(True)
@@ -119,6 +119,7 @@ def run_in_all_processes(machine: Machine, *arguments: str) -> bool:
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     logging.disable(logging.ERROR)  # torchrun's own words
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "110")  # seconds to save a checkpoint
     os.environ["OMP_NUM_THREADS"] = str(machine.threads)
     # A free port on this machine alone, and no restarts: a run goes on from its checkpoint.
     config = LaunchConfig(

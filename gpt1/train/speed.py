@@ -35,8 +35,14 @@ def speed_up(
         compiled = worth_compiling(network, products, machine, tokens)
         fused = machine.device == "cuda"
         network.speed_up(compiled, fused)
+        # else a rate of dropout that changes, as evaluation's does, breaks a block into several
+        if compiled:
+            torch._dynamo.config.specialize_float = True
+        # cuDNN's attention plans half a second for each shape: not for fine-tuning's many
+        torch.backends.cuda.enable_cudnn_sdp(tokens > 0)
+    torch.backends.cudnn.allow_tf32 = products == "bf16"  # of an LSTM: finer than bf16
     return {
-        "arithmetic": products,  # on a GPU an LSTM's recurrent layer computes in fp32
+        "arithmetic": products,  # on a GPU an LSTM's recurrent layer computes in TF32
         "compiled": "blocks" if compiled else "no",
         "attention": "torch's fused" if fused else "plain",
     }
