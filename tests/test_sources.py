@@ -119,7 +119,7 @@ def test_race_becomes_one_file_a_split_and_level(checkout, packed):
             archive.add("data/raw/race/RACE", "RACE")
         shutil.rmtree("data/raw/race/RACE")
     folder, names, manifest = acquired("race")
-    assert names == sorted([*TASKS["race"].combined, "manifest.json"])
+    assert names == sorted([*TASKS["race"].combined_folders, "manifest.json"])
     assert json_lines(folder / "test_high.jsonl") == [
         {"file": "test/high/10.txt", "unreadable": "not JSON"},
         PASSAGE | {"file": "test/high/2.TXT"},
