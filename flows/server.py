@@ -90,7 +90,7 @@ def program(name: str, words: Sequence[str], health: str, ports: Sequence[str]) 
 
     def keep_up() -> None:
         nonlocal process
-        began = time.monotonic()
+        began = 0.0  # the first server has come up
         while not block_ended.wait(1):
             if (status := process.poll()) is None:
                 continue

@@ -432,6 +432,7 @@ def test_the_service_starts_a_lost_server_again_and_a_killed_run_has_crashed(gra
         [server] = [
             child for child in psutil.Process(service.pid).children() if "server" in child.cmdline()
         ]
+        graph.start("reproduce-table2", "--watch", program=RUN_DEPLOYMENT).wait(200)  # as in use
         server.kill()
         assert any("it is started again" in line for line in iter(service.stdout.readline, ""))
         until(lambda: is_up(f"{address}/api/health"))
