@@ -19,14 +19,14 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 116_670,
+    "product, tokens": 116_665,
     "product, files": 171,
-    "tests, tokens": 101_227,
+    "tests, tokens": 101_212,
     "tests, files": 88,
     "benchmarks, tokens": 14_689,
     "benchmarks, files": 12,
-    "pages, bytes": 141_680,
-    "scripts and templates, bytes": 14_547,
+    "pages, bytes": 141_661,
+    "scripts and templates, bytes": 14_546,
 }
 
 
