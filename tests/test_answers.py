@@ -149,7 +149,7 @@ def test_predict_answers_an_example(run):
     assert list(shown["probabilities"]) == ["A", "B", "C", "D"]
     with pytest.raises(UserError, match="the options: expected first, second for rte"):
         run("rte", "--first", "a")
-    with pytest.raises(UserError, match="expected a file or --first TEXT, not both"):
+    with pytest.raises(UserError, match="expected either a file or --first TEXT"):
         run("rte")
 
 

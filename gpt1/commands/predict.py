@@ -74,7 +74,7 @@ def predict(
         raise UserError(f"expected one of the tasks {', '.join(TASKS)}; found {task}")
     fields = {"first": first, "second": second, "choices": choice or None}
     if (file is None) is not any(fields.values()):
-        raise UserError("expected a file or --first TEXT, not both; see gpt1 predict --help")
+        raise UserError("expected either a file or --first TEXT; see gpt1 predict --help")
     if file is None:  # before the weights are read
         example = example_of(TASKS[task], fields, "the options")
     else:

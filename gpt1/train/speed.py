@@ -42,7 +42,7 @@ def speed_up(
         torch.backends.cuda.enable_cudnn_sdp(tokens > 0)
     torch.backends.cudnn.allow_tf32 = products == "bf16"  # of an LSTM: finer than bf16
     return {
-        "arithmetic": products,  # on a GPU an LSTM's recurrent layer computes in TF32
+        "arithmetic": products,  # in bf16 a GPU computes an LSTM's recurrent layer in TF32
         "compiled": "blocks" if compiled else "no",
         "attention": "torch's fused" if fused else "plain",
     }
