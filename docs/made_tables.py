@@ -81,20 +81,17 @@ def _source(source: Source, title: str) -> str:
     if any(layout.exported for layout in source.layouts):
         forms.append("an export")
     folders = ", ".join(f"`{name}`" for name in source.folders)
+    origin = "; ".join(filter(None, (source.origin, source.how_to_get)))
+    linked = re.sub(r"http[^\s(),;]+", r"<\g<0>>", origin)
     return (
         f"### {title}\n\n- Files: {'; **or** '.join(forms)}.\n- Folders"
-        f" that `--data` finds: {folders}.\n- From: {_linked('; '.join(filter(None, (source.origin, source.how_to_get))))}.\n- Licence:"
+        f" that `--data` finds: {folders}.\n- From: {linked}.\n- Licence:"
         f" {source.licence}.\n"
     )
 
 
 def _files(source: Source, names: tuple[str, ...]) -> str:
     return ", ".join(f"`{source.official(name)}`" for name in names)
-
-
-def _linked(text: str) -> str:
-    """Make links of addresses."""
-    return re.sub(r"http[^\s(),;]+", r"<\g<0>>", text)
 
 
 def reference_tasks(run: str) -> str:

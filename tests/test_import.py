@@ -149,15 +149,6 @@ BAD_AUTHORS = {
 }
 
 
-@pytest.mark.parametrize("trouble", BAD_AUTHORS)
-def test_authors_files_that_are_not_whole(copy, tmp_path, trouble):
-    spoil, line = BAD_AUTHORS[trouble]
-    spoil(copy)
-    with pytest.raises(UserError, match=line):
-        write_import(read_authors(copy), tmp_path / "to")
-    assert not (tmp_path / "to").exists()
-
-
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
@@ -263,10 +254,11 @@ BAD_FOLDERS = {
 }
 
 
-@pytest.mark.parametrize("trouble", BAD_FOLDERS)
-def test_hugging_face_folders_that_are_not_whole(folder, tmp_path, trouble):
-    spoil, line = BAD_FOLDERS[trouble]
-    spoil(folder)
+@pytest.mark.parametrize("trouble", [*BAD_AUTHORS, *BAD_FOLDERS])
+def test_files_that_are_not_whole(request, tmp_path, trouble):
+    authors = trouble in BAD_AUTHORS
+    spoil, line = (BAD_AUTHORS if authors else BAD_FOLDERS)[trouble]
+    spoil(folder := request.getfixturevalue("copy" if authors else "folder"))
     with pytest.raises(UserError, match=line):
-        write_import(read_checkpoint(folder), tmp_path / "to")
+        write_import((read_authors if authors else read_checkpoint)(folder), tmp_path / "to")
     assert not (tmp_path / "to").exists()

@@ -19,9 +19,9 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 116_665,
+    "product, tokens": 116_663,
     "product, files": 171,
-    "tests, tokens": 101_212,
+    "tests, tokens": 101_204,
     "tests, files": 88,
     "benchmarks, tokens": 14_689,
     "benchmarks, files": 12,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from made_data import SETTINGS, json_lines, write_params, write_shards
 from slurm_cluster import needs_slurm, slurm_cluster
-from test_stages_train import ROOT, run
+from test_stages_train import ROOT
 
 from flows.server import free_port
 
@@ -22,7 +22,7 @@ def cluster(tmp_path_factory):
         yield
 
 
-def test_two_tasks_of_srun_train_as_one_process(cluster, tmp_path, monkeypatch):
+def test_two_tasks_of_srun_train_as_one_process(cluster, tmp_path, monkeypatch, run_here):
     """The line of docs/machines.md, over two nodes."""
     launcher = ["srun", "--nodes=2", "--ntasks-per-node=1", sys.executable]
     launcher += ["-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
@@ -35,7 +35,7 @@ def test_two_tasks_of_srun_train_as_one_process(cluster, tmp_path, monkeypatch):
         write_params(Path(), pretrain__dropout=0.0, pretrain__precision="fp32")
         write_shards(Path("data/shard"))
         if name == "alone":
-            run(*STAGE)
+            run_here(*STAGE)
         else:
             environment = os.environ | SETTINGS | {"PYTHONPATH": str(ROOT)}
             words = [*launcher, "-m", "gpt1.stages", *STAGE]

@@ -39,10 +39,10 @@ def export(
     from gpt1.exchange.outgoing import chosen_task, export_language_model, export_task_model
 
     target = folder.expanduser()
-    if task is None:
+    if task is None and seed is None:
         files = export_language_model(weights or first_weights(), vocabulary, target)
-    elif weights is not None:
-        raise UserError("expected --task or --weights, found both; leave one out")
+    elif task is None or weights is not None:
+        raise UserError("expected --weights, or --task with or without --seed, found others")
     else:
         files = export_task_model(*chosen_task(task, seed), target)
     typer.echo(f"{folder}: {', '.join(files)}; README.md says how to use them")

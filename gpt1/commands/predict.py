@@ -79,7 +79,11 @@ def predict(
         example = example_of(TASKS[task], fields, "the options")
     else:
         target = out or Path(f"{task}-{file.stem}.predictions.tsv")
-        prediction.refuse_target(target, file)
+        if target.suffix not in prediction.WRITERS or target.resolve() == file.resolve():
+            raise UserError(
+                f"{target}: expected a name that ends with {', '.join(prediction.WRITERS)} and is"
+                " not the file's own; name one with --out"
+            )
         rows = prediction.read_file(file, TASKS[task])
     with within(run):
         if weights is None:

@@ -1,7 +1,7 @@
 """`gpt1 profile`."""
 
-import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated
 
 from gpt1.commands.options import Overrides, argument, option
@@ -85,8 +85,8 @@ def import_released() -> None:
         from gpt1.exchange.incoming import read_authors, write_import
 
         print("official: importing the authors' weights")
-        imported = folder.with_name(".official.imported")
-        shutil.rmtree(imported, ignore_errors=True)
-        write_import(read_authors(folder), imported)
-        (Path.unlink if folder.is_symlink() else shutil.rmtree)(folder)
-        imported.rename(folder)
+        with TemporaryDirectory(prefix=".official-", dir=RAW) as temporary:
+            write_import(read_authors(folder), imported := Path(temporary, "official"))
+            kept = folder.rename(Path(mkdtemp(prefix="authors-", dir=RAW), "official"))
+            imported.rename(folder)
+        print(f"the authors' files are in {kept} now")

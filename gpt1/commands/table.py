@@ -49,8 +49,10 @@ def table(
 
     if name is None and (format_ != "terminal" or against):
         raise typer.BadParameter("Missing argument 'name': table2, table3, …")
-    if against is not None and format_ != "terminal":
+    if against and format_ != "terminal":
         raise typer.BadParameter(f"--against: expected --format terminal, found {format_}")
+    if all_ and not against:
+        raise typer.BadParameter("--all: expected --against too")
     other = find_run(against, "--against").absolute() if against is not None else None
     with within(run):
         if name is None:

@@ -67,7 +67,13 @@ def run(label: str, step: TextStep, tasks: int) -> Iterator[Any]:
     on_ray = choice(settings(), "GPT1_TEXT_EXECUTOR", "local", "ray") == "ray"
     step.folder.mkdir(parents=True, exist_ok=True)
     (wrong := step.folder / "error").unlink(missing_ok=True)
-    executor = _ray(step, tasks) if on_ray else _local(step, tasks)
+    executor = (
+        _ray(step, tasks)
+        if on_ray
+        else LocalTasks(
+            [step], tasks=tasks, workers=min(cores(), tasks), logging_dir=str(step.folder)
+        )
+    )
     executor.run()
     if incomplete := executor.get_incomplete_ranks():  # of which datatrove's for Ray only logs
         raise UserError(
@@ -123,11 +129,6 @@ def _take(executor: LocalTasks) -> None:
 
 def _run_rank(rank: int) -> None:
     _taken._run_for_rank(rank)
-
-
-def _local(step: TextStep, tasks: int) -> LocalTasks:
-    workers = min(cores(), tasks)
-    return LocalTasks([step], tasks=tasks, workers=workers, logging_dir=str(step.folder))
 
 
 def _ray(step: TextStep, tasks: int) -> RayPipelineExecutor:

@@ -115,15 +115,6 @@ def scores(
     }
 
 
-def refuse_target(path: Path, file: Path) -> None:
-    """Raise UserError where answers cannot go to a path: another suffix, or the input file."""
-    if path.suffix not in WRITERS or path.resolve() == file.resolve():
-        raise UserError(
-            f"{path}: expected a name that ends with {', '.join(WRITERS)} and is not the file's"
-            " own; name one with --out"
-        )
-
-
 def write_answers(path: Path, task: Task, answers: dict[int, dict[str, Any]]) -> None:
     """Write a row per answer: its row in the file, from 0, the answer, probabilities."""
     values = dict(zip(task.labels, task.file_labels or task.labels, strict=True))

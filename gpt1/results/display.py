@@ -71,7 +71,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     def title(name: Any) -> Any:
         return NETWORK_TITLES.get(name, name.replace("_", " ")) if isinstance(name, str) else name
 
-    return table.rename(index=title, columns=title).rename_axis(None).rename_axis(None, axis=1)
+    return table.rename(index=title, columns=title).rename_axis(index=None, columns=None)
 
 
 def claims_table(claims: pd.DataFrame) -> pd.DataFrame:
