@@ -25,8 +25,8 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 88,
     "benchmarks, tokens": 14_689,
     "benchmarks, files": 12,
-    "pages, bytes": 141_661,
-    "scripts and templates, bytes": 14_546,
+    "pages, bytes": 141_659,
+    "scripts and templates, bytes": 14_542,
 }
 
 

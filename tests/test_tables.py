@@ -76,7 +76,7 @@ def test_chance_and_one_seed_are_said():
         answers = [label if i < right else 1 - label for i, label in enumerate(given)]
         made_results.write_baseline("rte", system, {"dev/last": answers, "dev/best": answers})
     table, text = shown("table2")
-    assert table.loc[["majority class", "TF-IDF"], "RTE"].to_list() == [50.0, 70.0]
+    assert table.loc[["constant label", "TF-IDF"], "RTE"].to_list() == [50.0, 70.0]
     assert "standard errors of the examples: RTE." in text
     assert "One seed, so no deviation" in text
 

@@ -11,7 +11,7 @@ from gpt1.base.errors import UserError
 from gpt1.inference.saved import example_of, load_model
 
 
-class ServedModel(PythonModel):
+class ServedModel(PythonModel):  # type: ignore[misc]
     """A fine-tuned model as MLflow's python_function."""
 
     def load_context(self, context: Any) -> None:

@@ -6,14 +6,14 @@ from gpt1.results.paper import GLUE
 from gpt1.results.predictions import MADE_UP
 from gpt1.results.tables import BASELINES, FULL, TITLES, columns_of, common_titles
 
-STANDARD_ERRORS = 2  # a score this near the majority class is no better
+STANDARD_ERRORS = 2  # a score this near the constant label is no better
 FIGURE2 = {
     "Figure 2, left: layers transferred": "Left: 0 layers are the embeddings alone, all layers the ordinary fine-tuning. The paper's ends are read off by eye, within 2 points.",
     "Figure 2, right: zero-shot, relative performance": "Right: (score - random) / (state of the art before the paper - random), the mean over pre-trainings; bands are one standard error of the examples.",
 }
 CLAIMS = (
     "Differences are of means over the same columns, seeds and examples. 95 % intervals: Student's t over pre-training seeds, and resampled clusters of examples.",
-    "Verdicts: three claims, tested together at 5 % (Holm); against two LSTMs the larger p counts. The other differences have no verdict.",
+    "Verdicts: three claims, tested together at 5 %, with p adjusted by Holm's method; against two LSTMs the larger p counts. The other differences have no verdict.",
 )
 CURVES = (
     "Of the first pre-training. Held out are whole books that training never reads; perplexity is e to the loss. The output layer is the token embeddings (tied).",
@@ -50,7 +50,7 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
         ),
         (
             _near_majority(table_scores),
-            f"No better than the majority class, within {STANDARD_ERRORS} standard errors of the examples: {{}}.",
+            f"No better than the constant label, within {STANDARD_ERRORS} standard errors of the examples: {{}}.",
         ),
         (
             columns(scored) if seeds.max() == 1 else [],
@@ -88,14 +88,14 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
         ),
         (
             common_titles(table_scores.dropna(subset="score")) if name == "table5" else [],
-            "Avg: the mean over these columns: {}; in the paper's rows too; the claims are over the same. MNLI: matched and mismatched. mc, pc: Matthews, Pearson; F1; else accuracy.",
+            "Avg: the mean over these columns: {}; in the paper's rows too; the claims are over the same. MNLI: matched and mismatched. mc: Matthews; pc: Pearson; F1; else accuracy.",
         ),
     )
     return [note.format(", ".join(titles)) for titles, note in concerned if titles]
 
 
 def _near_majority(table_scores: pd.DataFrame) -> list[str]:
-    """Return the columns in which no metric is above the majority class."""
+    """Return the columns in which no metric is above the constant label."""
     grouped = table_scores.groupby(["column", "metric", "system"], sort=False)[
         ["score", "error"]
     ].mean()

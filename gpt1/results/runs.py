@@ -162,8 +162,8 @@ class Freshness(NamedTuple):
         outdated = " ".join(name for name in NAMES if name in self.outdated & there)
         unknown = " ".join(name for name in NAMES if name in self.unrecorded & there)
         if outdated:
-            return f"Out of date, for parameters, code or data are others now: gpt1 run {outdated}"
-        return f"What made them is not known, for dvc.lock lacks it: {unknown}" if unknown else ""
+            return f"Out of date: parameters, code or data have changed: gpt1 run {outdated}"
+        return f"dvc.lock does not say what made these: {unknown}" if unknown else ""
 
 
 def freshness(folder: Path = Path()) -> Freshness:

@@ -115,7 +115,7 @@ TITLES = {
     "embeddings_only": "embeddings alone",
     "lstm": "LSTM",
     "lstm_equal": "LSTM of equal size",
-    "majority": "majority class",
+    "majority": "constant label",
     "tfidf": "TF-IDF",
 }
 BASELINES = ("majority", "tfidf")

@@ -99,11 +99,11 @@ class Tracker:
             )
             run_id, sent, there = run.info.run_id, 0, store.points_of(run)
             store.client.update_run(run_id, "RUNNING")
-            machine = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=store.uri)  # type: ignore[no-untyped-call]
-            machine.start()  # type: ignore[no-untyped-call]
+            machine = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=store.uri)
+            machine.start()
             while not self.ended.wait(SEND_EVERY_SECONDS if sent else 0):
                 sent += store.send(run, self.points[sent:], there)
-            machine.finish()  # type: ignore[no-untyped-call]
+            machine.finish()
             store.send(run, self.points[sent:], there)
             store.client.set_terminated(run_id, self.status)
         except Exception as error:
