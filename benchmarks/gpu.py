@@ -166,7 +166,7 @@ def write_shards(folder: Path) -> None:
         (generator.zipf(1.3, count) % VOCABULARY).astype("<u2").tofile(folder / f"{split}.bin")
         size = {"tokens": count, "words": count, "sha256": ""}
         splits[split] = {**size, "books": [{"name": split, "offset": 0, **size}]}
-    write_index(folder, splits, VOCABULARY, "0" * 16, "made up")
+    write_index(folder, splits, VOCABULARY, "0" * 16)
 
 
 def processes(machine: Machine, _size: Size) -> Rows:

@@ -160,7 +160,7 @@ def write_token_files(folder, books, vocabulary_size=VOCABULARY, fingerprint="f"
             writer.begin(f"book {number}")
             writer.append(np.array(ids, token_type(vocabulary_size)), int(WORDS * len(ids)))
         splits[split] = writer.close()
-    write_index(folder, splits, vocabulary_size, fingerprint, "made")
+    write_index(folder, splits, vocabulary_size, fingerprint)
 
 
 def write_shards(folder, book_tokens=300):

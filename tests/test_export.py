@@ -106,9 +106,9 @@ def run_with_results(model, tmp_path):
     summary = {"updates": 1234, "tokens": 7_000_000}
     summary |= {"heldout_perplexity": 21.234, "heldout_word_perplexity": 40.5}
     manifest = {"source": "books", "origin": "a shelf", "licence": "ours"}
-    index = {"corpus_name": "ten \x1b[31mbooks", "splits": {"train": train}}
     for name, content in (
-        ("shard/index.json", index),
+        ("clean/counts.json", {"corpus_name": "ten \x1b[31mbooks"}),
+        ("shard/index.json", {"splits": {"train": train}}),
         ("pretrain/transformer/seed-0/summary.json", summary),
         ("acquire/corpus/books/manifest.json", manifest),
     ):

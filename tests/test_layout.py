@@ -19,11 +19,11 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 116_663,
+    "product, tokens": 116_646,
     "product, files": 171,
-    "tests, tokens": 101_204,
+    "tests, tokens": 101_199,
     "tests, files": 88,
-    "benchmarks, tokens": 14_689,
+    "benchmarks, tokens": 14_687,
     "benchmarks, files": 12,
     "pages, bytes": 141_659,
     "scripts and templates, bytes": 14_542,

@@ -29,7 +29,7 @@ def make(folder, vocabulary_size=1000):
                 )
             position += length
         splits[split] = writer.close()
-    write_index(folder, splits, vocabulary_size, "f" * 16, "made")
+    write_index(folder, splits, vocabulary_size, "f" * 16)
     return folder
 
 

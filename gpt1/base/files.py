@@ -58,7 +58,7 @@ def writing(path: Path, mode: str = "w", apart: bool = False) -> Iterator[Any]:
     path.parent.mkdir(parents=True, exist_ok=True)
     # apart: two processes may write at once (Ray may repeat a task); else the next process takes
     # over a killed one's file
-    temporary = path.with_name(f".{path.name}.{uuid4().hex if apart else 'partial'}")
+    temporary = path.with_name(f".{uuid4().hex if apart else path.name}.partial")
     try:
         text = "b" not in mode
         with temporary.open(

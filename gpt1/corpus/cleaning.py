@@ -59,17 +59,6 @@ def clean_files(
             target = cleaned_path(folder, file)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(cleaned, target)
-    refuse_binary(refused)
-    return counts | {"totals": totals(counts, sums)}
-
-
-def cleaned_path(folder: Path, file: CorpusFile) -> Path:
-    """Return where a cleaned file lies in a folder."""
-    return folder / (BOOKS if file.form == "text" else DOCUMENTS) / file.name
-
-
-def refuse_binary(refused: Sequence[str]) -> None:
-    """Raise one UserError that counts books that are not text."""
     if refused:
         more = f" and {len(refused) - 5} more" if len(refused) > 5 else ""
         raise UserError(
@@ -77,6 +66,12 @@ def refuse_binary(refused: Sequence[str]) -> None:
             f" {len(refused)} that are not: {', '.join(refused[:5])}{more}; take them out of the"
             " corpus or save them as UTF-8"
         )
+    return counts | {"totals": totals(counts, sums)}
+
+
+def cleaned_path(folder: Path, file: CorpusFile) -> Path:
+    """Return where a cleaned file lies in a folder."""
+    return folder / (BOOKS if file.form == "text" else DOCUMENTS) / file.name
 
 
 def without_accents(cleaned: Path) -> str:

@@ -74,7 +74,6 @@ def write_index(
     splits: dict[str, dict[str, Any]],
     vocabulary_size: int,
     vocabulary_fingerprint: str,
-    corpus_name: str,
 ) -> None:
     """Write index.json beside the token files."""
     write_json(
@@ -83,7 +82,6 @@ def write_index(
             "dtype": token_type(vocabulary_size),
             "vocabulary_size": vocabulary_size,
             "vocabulary_fingerprint": vocabulary_fingerprint,
-            "corpus_name": corpus_name,
             "splits": splits,
         },
     )

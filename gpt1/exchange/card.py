@@ -66,7 +66,8 @@ def facts_about(weights: Path, task: Mapping[str, Any] | None) -> dict[str, Any]
             facts["imported"] = read_facts(data / "acquire/weights/official/import.json")
         elif index:
             train = index["splits"]["train"]
-            facts["corpus"] = {"name": one_line(index["corpus_name"]), "books": len(train["books"])}
+            name = read_facts(data / "clean/counts.json").get("corpus_name", "books")
+            facts["corpus"] = {"name": one_line(name), "books": len(train["books"])}
             facts["corpus"] |= {name: train[name] for name in ("words", "tokens")}
         sources = ("corpus/*", "bpe/*", "weights/*", *([f"tasks/{task['task']}"] if task else []))
         manifests = [

@@ -50,7 +50,11 @@ def register(
     """Register the best seed of these tasks (none: all finished ones), after their results. Raises
     UserError for an unfinished task, or where MLflow is off or fails.
     """
-    names = names or [name for name in finetuned_folders() if name in params.tasks]
+    names = names or [
+        name
+        for name in finetuned_folders()
+        if name in params.tasks and f"finetune@{name}" not in outdated
+    ]
     done = [finetuned_task(name) for name in names]
     if not done:
         raise UserError("expected a fine-tuned task, found none; run gpt1 run finetune")

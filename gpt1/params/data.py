@@ -150,5 +150,6 @@ def link_sources(folder: Path) -> None:
             raise UserError(f"{link} is your own; move it away before linking {path} in its place")
         if path:
             link.parent.mkdir(parents=True, exist_ok=True)
+            target = path.resolve()  # before the link goes, which `path` may be
             link.unlink(missing_ok=True)
-            link.symlink_to(path.resolve())
+            link.symlink_to(target)

@@ -95,7 +95,7 @@ def cautions(scores: pd.DataFrame, name: str) -> list[str]:
 
 
 def _near_majority(table_scores: pd.DataFrame) -> list[str]:
-    """Return the columns in which no metric is above the constant label."""
+    """Return the columns in which some metric is not above the constant label."""
     grouped = table_scores.groupby(["column", "metric", "system"], sort=False)[
         ["score", "error"]
     ].mean()
@@ -103,5 +103,5 @@ def _near_majority(table_scores: pd.DataFrame) -> list[str]:
         columns=[("score", FULL), ("error", FULL), ("score", "majority")]
     )
     score, error, majority = (column for _, column in means.items())
-    low = (score <= majority + STANDARD_ERRORS * error).groupby(level="column", sort=False).all()
+    low = (score <= majority + STANDARD_ERRORS * error).groupby(level="column", sort=False).any()
     return list(low.index[low])

@@ -109,7 +109,7 @@ def as_words(table: pd.DataFrame) -> pd.DataFrame:
             return value
         if pd.isna(value):
             return NONE
-        return f"{int(value):,}" if float(value) >= 1000 else number(value, form)
+        return f"{value:,.0f}" if float(value) >= 1000 else number(value, form)
 
     form = ".2f" if table.index.dtype.kind == "i" else ".1f"  # relative performance, by update
     return table.astype(object).map(cell)

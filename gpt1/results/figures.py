@@ -80,7 +80,7 @@ def plot_layers(scores: pd.DataFrame, layers: int) -> "Figure":
     """Plot Figure 2, left: score by layers transferred, of `layers` in all."""
     figure, [axes] = panels(1, 1, (4.2, 2.9))
     layer_scores = scores[scores["update"].isna()]
-    tasks = layer_scores.loc[layer_scores["system"] == "layers-0", "task"].unique()
+    tasks = layer_scores["task"].unique()
     for task, colour in zip(tasks, (BLUE, VERMILION, GREEN, PURPLE) * 3, strict=False):
         task_scores = layer_scores[layer_scores["task"] == task]
         count = (

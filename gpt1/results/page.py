@@ -45,7 +45,9 @@ def gathered() -> dict[str, Any]:
     return shown | {
         "parts": parts,
         "notices": {name: state.line([name]) for name in NAMES if parts[name]["tables"]},
-        "samples": read_json(SAMPLES)["prompts"] if SAMPLES.is_file() else [],
+        "samples": read_json(SAMPLES)["prompts"]
+        if SAMPLES.is_file() and "generate" not in state.outdated
+        else [],
         "facts": facts,
         "commands": provenance.commands(facts["Commit"]),
         "sources": Markup(html(provenance.sources())),

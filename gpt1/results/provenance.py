@@ -57,4 +57,11 @@ def commands(commit: str) -> list[str]:
     """Return the commands that give the same results in a clone."""
     composed = PARAMS.read_text(encoding="utf-8").partition("\n")[0].removeprefix(COMPOSED)
     start = f"git checkout {commit.partition(',')[0]}"
-    return [start, "make setup && . .venv/bin/activate", composed, "gpt1 run", "gpt1 report"]
+    return [
+        start,
+        "make setup && . .venv/bin/activate",
+        composed,
+        "# if it was edited: put the params.yaml below in its place",
+        "gpt1 run",
+        "gpt1 report",
+    ]

@@ -7,6 +7,7 @@ from textwrap import fill
 
 from gpt1.base.errors import UserError, plain
 from gpt1.base.files import read_json, stage_folder
+from gpt1.params.schema import read_params
 from gpt1.results.runs import CLAIMS, NAMES, SCORES, missing, read_table
 from gpt1.tracking.address import warn
 from gpt1.tracking.log import reading
@@ -23,14 +24,14 @@ def show_answer(run: str | None) -> None:
     from gpt1.results.page import INDEX
     from gpt1.results.runs import freshness
 
-    state, option = freshness(), f" --run {run}" if run else ""
+    state, option, tasks = freshness(), f" --run {run}" if run else "", read_params().tasks
     shown = answer(state)
     absent = " ".join(name for name in NAMES if not stage_folder("report", name).is_dir())
     with reading("a score in data/finetune", "run dvc status, and dvc repro -f what differs"):
         on_dev = ", ".join(
             f"{task} {score:.1f}"
             for path in sorted(stage_folder("finetune").glob("*/*.json"))
-            if f"finetune@{path.stem}" not in state.outdated
+            if path.stem in tasks and f"finetune@{path.stem}" not in state.outdated
             for task, score in read_json(path).items()
         )
     if not (shown.notice or shown.sentence or on_dev):

@@ -104,7 +104,9 @@ def glue_rows(scores: pd.DataFrame) -> pd.DataFrame:
     full = by_task[by_task.index.get_level_values("system") == FULL]
     tasks = full.dropna(axis=1, how="all").columns
     mean = by_task[tasks].mean(axis=1, skipna=False).dropna().rename("score").to_frame()
-    rows = mean.assign(task=" ".join(tasks), n=wide["n"].sum(axis=1)).reset_index()
+    rows = mean.assign(
+        task=" ".join(tasks), n=wide["n"].T.groupby("column").first().sum()
+    ).reset_index()
     return rows.assign(table="table4", column=GLUE, metric="mean")
 
 

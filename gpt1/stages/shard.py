@@ -1,6 +1,6 @@
 """`shard`: cleaned books as token files, training and held-out books apart (paper, section 4.1)."""
 
-from gpt1.base.files import read_json, stage_folder, writing_folder
+from gpt1.base.files import stage_folder, writing_folder
 from gpt1.corpus.books import HoldOut, cleaned_books
 from gpt1.corpus.bpe import Vocabulary
 from gpt1.corpus.encoding import encode_books
@@ -21,5 +21,4 @@ def main() -> None:
         writing_folder(stage_folder("shard")) as folder,
     ):
         splits = encode_books(books, hold_out, bpe, task_folder, folder)
-        corpus_name = read_json(clean / "counts.json")["corpus_name"]
-        write_index(folder, splits, vocabulary.size, vocabulary.fingerprint, corpus_name)
+        write_index(folder, splits, vocabulary.size, vocabulary.fingerprint)

@@ -13,11 +13,10 @@ from gpt1.base.errors import UserError
 from gpt1.corpus.bpe import UNKNOWN, Vocabulary
 from gpt1.params.schema import Params, TaskParams
 from gpt1.tasks.arrays import EncodedSplit, packed, texts_of
-from gpt1.tasks.definitions import Task
 from gpt1.tasks.readers import SplitRows, read_task
 from gpt1.tasks.rows import Example, cluster_ids
 from gpt1.tasks.shapes import Ids, question_parts
-from gpt1.tasks.zero_shot import Integers, Rule, ZeroShotSet
+from gpt1.tasks.zero_shot import Rule, ZeroShotSet
 
 VERY, WORDS = "very", ("negative", "positive")  # the words in the order of SST-2's classes
 
@@ -116,17 +115,6 @@ def word_notes(vocabulary: Vocabulary, ids: Mapping[str, Ids]) -> list[str]:
     return notes
 
 
-def check_classes(task: Task, split: str, labels: Integers) -> None:
-    """Raise UserError where a split lacks a class."""
-    for number, name in enumerate(task.labels):
-        if number not in labels:
-            raise UserError(
-                f"zero-shot set {task.name}: expected {split} examples of both classes"
-                f" ({', '.join(task.labels)}), found none that is {name} among {len(labels)}; give"
-                f" more rows under zero_shot.{task.name} in params.yaml, or other files"
-            )
-
-
 def read_splits(
     set_: ZeroShotSet, params: Params, folder: Path
 ) -> tuple[str, dict[str, SplitRows]]:
@@ -169,7 +157,14 @@ def prompt_split(
         "labels": np.array([example.label for _, example in scorable], dtype=np.int64),
     }
     if set_.rule in ("threshold", "next_word"):  # labels are classes, not places of continuations
-        check_classes(set_.task, split, arrays["labels"])
+        task, labels = set_.task, arrays["labels"]
+        for number, name in enumerate(task.labels):
+            if number not in labels:
+                raise UserError(
+                    f"zero-shot set {task.name}: expected {split} examples of both classes"
+                    f" ({', '.join(task.labels)}), found none that is {name} among {len(labels)};"
+                    f" give more rows under zero_shot.{task.name} in params.yaml, or other files"
+                )
     about = rows.counts() | {
         "examples": len(scorable),
         "nothing_to_score": len(made) - len(scorable),

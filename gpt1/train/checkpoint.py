@@ -203,6 +203,7 @@ def is_finished(folder: Path, code: str) -> bool:
         return False
     # Its outputs stand already; other code means that DVC wants it trained again.
     if ended and code_then != code:
+        _remove(folder)  # or the next stage that ends would, and the training beside it
         return False
     check_code(code_then, code, folder.parent)
     if ended:
