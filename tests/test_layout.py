@@ -19,7 +19,7 @@ FILE_CEILING = {  # tokens, docstrings not counted
     "benchmarks": 2400,
 }
 CEILING = {  # of all tracked files together; docs/*.py count as product
-    "product, tokens": 116_646,
+    "product, tokens": 116_651,
     "product, files": 171,
     "tests, tokens": 101_199,
     "tests, files": 88,
