@@ -15,7 +15,6 @@ import pytest
 from typer.main import get_command
 
 from gpt1.base import errors
-from gpt1.base.errors import did_you_mean
 from gpt1.cli import COMMANDS, ENDING, app, main
 
 NAMES = [name.rstrip("_") for name in COMMANDS]
@@ -123,6 +122,7 @@ def test_a_command_line_that_cannot_be_understood_is_one_line(monkeypatch, capsy
             "table table2 --format csv --against x",
             "--against: expected --format terminal, found csv",
         ),
+        ("table table2 --all", "--all: expected --against too"),
         ("table table2 --format pdf", "'pdf' is not one of 'terminal'"),
         ("table table2 more", "unexpected extra argument"),
         ("run -j none", "'-j' / '--lanes'"),
@@ -138,15 +138,6 @@ def test_a_command_line_that_cannot_be_understood_is_one_line(monkeypatch, capsy
             rf"error: .*gpt1 {words.split()[0]}: .*{told}.* \(.*gpt1 {words.split()[0]} --help\)\n",
             said.err,
         )
-
-
-def test_a_wrong_name_is_met_with_the_one_that_was_meant():
-    assert did_you_mean("colla", ["cola", "rte"]) == "; did you mean cola?"
-    assert did_you_mean("xyz", ["cola", "rte"]) == ""
-    assert (
-        did_you_mean("lr", ["lambda_lm", "learning_rate"], "a.")
-        == "; did you mean a.learning_rate?"
-    )
 
 
 FULL, READ_ONLY = "No space left on device", "Read-only file system"

@@ -133,7 +133,6 @@ def without(column, write):
 @pytest.mark.parametrize(
     ("form", "line"),
     [
-        (without("sentence2", as_lines), "columns sentence2; found 'sentence1', 'label', 'idx'"),
         (without("sentence2", as_parquet), "columns sentence2; found 'sentence1', 'label', 'idx'"),
         (without("label", as_lines), "columns label; found"),  # only a test split may lack them
     ],

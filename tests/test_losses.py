@@ -74,13 +74,5 @@ def test_soft_labels():
         )
 
 
-def test_soft_classification_of_a_whole_score_is_classification():
-    logits = torch.randn(6, 6)
-    torch.testing.assert_close(
-        losses.classification(logits, losses.score_distribution(torch.arange(6.0), 6)),
-        losses.classification(logits, torch.arange(6)),
-    )
-
-
 def test_equation_5():
     assert losses.finetune(torch.tensor([1.0, 3.0]), torch.tensor(6.0), 0.5).item() == 2 + 0.5 * 6

@@ -69,6 +69,8 @@ def test_small_runs_on_what_is_there(checkout, gpt1):
     seven = ("profile", "small", "pretrain.updates=7", "pretrain.warmup_updates=1")
     assert gpt1(*seven)[0] == 0, "the same data, not named again"
     assert read_params().pretrain.updates == 7
+    assert gpt1(*SMALL, "--data", "data/raw")[0] == 0, "links of an earlier profile"
+    assert (checkout / "data/raw/books/one.txt").read_text() == "A book.\n"
 
 
 def test_the_lstm_of_equal_size_is_in_table_5_and_not_in_figure_2():

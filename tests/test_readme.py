@@ -21,6 +21,7 @@ from made_results import empty_mlflow
 
 import gpt1.tasks.definitions
 from flows.graph import read_graph
+from gpt1.base.errors import UserError
 from gpt1.cli import app
 from gpt1.params.profile import overridden
 from gpt1.params.yaml import read_yaml, write_yaml
@@ -265,7 +266,11 @@ def test_what_is_out_of_date_is_said_wherever_it_is_shown(made, tmp_path, capsys
     assert not freshness(there).outdated
     assert "dvc.lock" not in freshness(there).line(["table2"])
 
-    write_yaml(params, overridden(read_yaml(params), ["tasks.cola.finetune={epochs: 2}"]), "")
+    write_yaml(
+        params,
+        overridden(read_yaml(params), ["tasks.cola.finetune={epochs: 2}", "generate.tokens=9"]),
+        "",
+    )
     made.run("dvc", "repro", "-q", "table4")
     line = "gpt1 run table2 table3 table5 figure2 claims"
     answer = gpt1("table")
@@ -277,6 +282,7 @@ def test_what_is_out_of_date_is_said_wherever_it_is_shown(made, tmp_path, capsys
     page = (made.folder / "data/report/index.html").read_text()
     assert line.replace("figure2 ", "") in page
     assert page.count("gpt1 run table5</p>") == 1
+    assert page.count("<details") == 1, "params.yaml; samples are out of date too"
     assert "Pre-training brings" not in page
     with pytest.warns(UserWarning, match=line.removesuffix(" claims")):
         scores, predictions = load(made.folder)
@@ -289,4 +295,7 @@ def test_what_is_out_of_date_is_said_wherever_it_is_shown(made, tmp_path, capsys
     with sqlite3.connect(made.folder / "mlflow.db") as database:
         notes = database.execute("SELECT value FROM tags WHERE key = 'mlflow.note.content'")
         assert any(line in note for (note,) in notes)
+    write_yaml(params, overridden(read_yaml(params), ["finetune.epochs=3"]), "")
+    with pytest.raises(UserError, match="expected a fine-tuned task, found none"):
+        gpt1("register")
     params.write_text(before)

@@ -166,6 +166,19 @@ def test_what_a_stage_puts_again_on_another_disk_stays_kept(elsewhere, monkeypat
     assert not seeds[1].exists(), "DVC has its own by now"
 
 
+def test_an_ended_seed_of_other_code_goes_before_it_is_trained_anew(elsewhere, monkeypatch):
+    """Or the next stage that ends would take it, and the training in its folder with it."""
+    monkeypatch.setenv("DVC_STAGE", "finetune@rte")
+    seed = CHECKPOINTS / "finetune-rte-0/seed-0"
+    write_json(seed / "summary.json", {})
+    checkpoint.note_finished(seed, "old")
+    end_seeds([seed])
+    assert not checkpoint.is_finished(seed, "new")
+    saved_checkpoints(seed)
+    end_seeds([])
+    assert checkpoints(seed) == [2, 3]
+
+
 def test_what_dvc_has_not_noted_stays_kept(elsewhere, monkeypatch):
     """Outputs are second names of a seed's files, which DVC makes read-only as it caches them."""
     monkeypatch.setenv("DVC_STAGE", "finetune@rte")

@@ -43,7 +43,7 @@ def write_books(folder, count=8):
     books.mkdir(parents=True)
     for number in range(count):
         text = "\n".join(sentence(generator) for _ in range(30)) + "\n"
-        (books / f"book{number}.txt").write_text(text, encoding="utf-8")
+        (books / f"book{number}.{'long' * 55}.txt").write_text(text, encoding="utf-8")
     return books
 
 
@@ -97,7 +97,7 @@ def test_the_three_stages(tmp_path, monkeypatch, capsys):
     data = tmp_path / "data"
     counts = read_json(data / "clean" / "counts.json")
     assert sorted(counts["books"]) == sorted(
-        [*(f"book{number}.txt" for number in range(8)), "crlf.txt"]
+        [*(f"book{number}.{'long' * 55}.txt" for number in range(8)), "crlf.txt"]
     )
     assert counts["equal"] == dict.fromkeys(("old.txt", "plain.txt", "wide.txt"), "crlf.txt")
     crlf = {"bytes": (books / "crlf.txt").stat().st_size, "words": 5, "encoding": "utf-8-sig"}

@@ -69,12 +69,18 @@ def test_a_score_by_hand_and_what_is_missing_is_said():
 
 
 def test_chance_and_one_seed_are_said():
-    made_results.write_params(["rte"], [0])
+    made_results.write_params(["rte", "qqp"], [0])
     made_results.simple("rte", right=52, of=100)
     given = [i % 2 for i in range(100)]
     for system, right in (("majority", 50), ("tfidf", 70)):
         answers = [label if i < right else 1 - label for i, label in enumerate(given)]
         made_results.write_baseline("rte", system, {"dev/last": answers, "dev/best": answers})
+    half = [label * (i % 4 // 2) for i, label in enumerate(given)]
+    made_results.write_task("qqp", {"dev": given}, {0: {"dev/last": half, "dev/best": half}})
+    ones = {"dev/last": [1] * 100, "dev/best": [1] * 100}
+    made_results.write_baseline("qqp", "majority", ones)
+    table, text = shown("table4")
+    assert "standard errors of the examples: QQP" in text, "75 to 50 by accuracy, F1 as high"
     table, text = shown("table2")
     assert table.loc[["constant label", "TF-IDF"], "RTE"].to_list() == [50.0, 70.0]
     assert "standard errors of the examples: RTE." in text
@@ -131,6 +137,8 @@ def test_glue_is_the_mean_over_the_tasks_that_are_there():
     mnli = (100 + 100 / 3) / 2
     ours = np.mean([90, 80, -100, mnli, 70])  # QQP by accuracy
     assert table.loc["this run", "GLUE 5/9"] == pytest.approx(ours)
+    rows = read_table(Path("data/report/table4", SCORES)).set_index(["column", "system"])
+    assert rows.loc[("GLUE", "full"), "n"] == 4 * 100 + 2 * 90, "QQP once"
     paper = np.mean([56.0, 88.1, 45.4, (82.1 + 81.4) / 2, 88.5])
     assert table.loc["Finetuned Transformer LM", "GLUE 5/9"] == pytest.approx(paper)
     assert "GLUE: the mean over CoLA, QQP, MNLI, QNLI, RTE" in text
