@@ -23,7 +23,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, files": 171,
     "tests, tokens": 101_199,
     "tests, files": 88,
-    "benchmarks, tokens": 14_687,
+    "benchmarks, tokens": 14_686,
     "benchmarks, files": 12,
     "pages, bytes": 141_601,
     "scripts and templates, bytes": 14_542,
