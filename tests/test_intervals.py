@@ -41,7 +41,7 @@ def test_draws_spread_as_the_binomial_does_and_more_where_clusters_agree():
 
 
 def test_margins_by_hand():
-    assert margin(0.05, 2.0, 3, 0.0) == pytest.approx(4.302653 * 2 / np.sqrt(3), rel=1e-6)
+    assert margin(0.05, 2.0, 2, 0.0) == pytest.approx(12.706205 * 2 / np.sqrt(2), rel=1e-6)
     assert margin(0.05, 0.0, 5, 1.0) == pytest.approx(1.959964, rel=1e-6)
     assert margin(0.05, 2.0, 3, 1.0) == pytest.approx(np.hypot(4.968276, 1.959964), rel=1e-6)
     assert np.isnan(margin(0.05, 2.0, 1, 1.0)), "one seed has no spread"

@@ -251,5 +251,6 @@ def end_seeds(folders: Collection[Path]) -> None:
 
 
 def _remove(seed: Path) -> None:
-    (seed / STATE).unlink()  # first: what a kill leaves is not taken for whole
-    shutil.rmtree(seed.parent)
+    with suppress(FileNotFoundError):  # of several ranks one removes it
+        (seed / STATE).unlink()  # first: what a kill leaves is not taken for whole
+        shutil.rmtree(seed.parent)

@@ -74,17 +74,15 @@ def rows_that_fit(network: Network, rows: int, row_tokens: int, memory_bytes: fl
 
 def worth_compiling(network: Decoder, products: str, machine: Machine, tokens: int) -> bool:
     """Return whether compiling a decoder's blocks pays for so many tokens."""
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
     header = Path(sysconfig.get_path("include"), "Python.h")  # which some systems ship apart
-    if not (tokens and compiler and header.is_file()):
+    if not (tokens and shutil.which(os.environ.get("CXX", "c++")) and header.is_file()):
         return False
     if machine.compiled is not None:
         return machine.compiled
     # Compiling takes the same half minute for a short run as for a long one.
     flop = FLOP_A_PARAMETER * tokens * sum(part.numel() for part in network.parameters())
-    pays = flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
     return (
-        pays
+        flop > COMPILING_PAYS_FLOP[machine.device] * machine.processes
         and products == "bf16"
         and (machine.device == "cuda" or torch.cpu._is_amx_tile_supported())
     )
