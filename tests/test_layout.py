@@ -21,11 +21,11 @@ FILE_CEILING = {  # tokens, docstrings not counted
 CEILING = {  # of all tracked files together; docs/*.py count as product
     "product, tokens": 116_651,
     "product, files": 171,
-    "tests, tokens": 101_199,
+    "tests, tokens": 101_195,
     "tests, files": 88,
     "benchmarks, tokens": 14_686,
     "benchmarks, files": 12,
-    "pages, bytes": 141_601,
+    "pages, bytes": 141_598,
     "scripts and templates, bytes": 14_542,
 }
 

@@ -45,7 +45,7 @@ def show_answer(run: str | None) -> None:
         f"Fine-tuned so far, best scores on dev: {on_dev}." * (not shown.sentence),
         f"Not there yet: {absent}." * bool(absent),
         f"Page: {page}. Tables: gpt1 table{option} table2 … claims.",
-        "Verdicts need two pre-trainings or more: make reproduce PROFILE=town (30 to 95 min)."
+        "Verdicts need two pre-trainings or more: make reproduce PROFILE=town (35 to 95 min)."
         * shown.sentence.startswith("Profile demo:"),
     ]
     texts = [line if "\n" in line else fill(line, WIDTH) for line in lines if line]
