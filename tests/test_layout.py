@@ -25,7 +25,7 @@ CEILING = {  # of all tracked files together; docs/*.py count as product
     "tests, files": 88,
     "benchmarks, tokens": 14_686,
     "benchmarks, files": 12,
-    "pages, bytes": 141_594,
+    "pages, bytes": 141_585,
     "scripts and templates, bytes": 14_542,
 }
 
